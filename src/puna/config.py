@@ -1,0 +1,96 @@
+"""The settings of a server and of an engine, as plain values.
+
+Where they come from (defaults, a file, the environment, flags) is `puna.settings`' business.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker needs to know. 0, -1 or `auto` mean: the worker finds a value that suits model and machine."""
+
+    model: str
+    """Path of a GGUF file."""
+    n_ctx: int = 0
+    """Most tokens of one sequence; 0 for the model's own limit, made smaller to fit memory."""
+    n_slots: int = 0
+    """Sequences that run at once; 0 for a number that memory and model size allow."""
+    n_batch: int = 2048
+    """Most tokens in one decode call."""
+    n_ubatch: int = 512
+    """Most tokens the engine computes at once."""
+    n_threads: int = 0
+    """Threads for decode; 0 for the cores this process may use."""
+    n_threads_batch: int = 0
+    """Threads for prefill; 0 for the same as `n_threads`."""
+    n_gpu_layers: int = -1
+    """Layers on an accelerator; -1 for all, where the build has one."""
+    flash_attention: Literal["auto", "on", "off"] = "auto"
+    layout: Literal["auto", "unified", "split"] = "auto"
+    """One cell pool for all sequences, or one stream each."""
+    cache_type_k: str = "f16"
+    cache_type_v: str = "f16"
+    cache_ram: int = -1
+    """Bytes of host memory for resting prompts; -1 for a share of the machine's memory, 0 for none."""
+    mmap: bool = True
+    mlock: bool = False
+    repack: bool = True
+    """Whether weights may be repacked for the CPU (`use_extra_bufts`)."""
+    rope_scaling: Literal["auto", "none", "linear", "yarn"] = "auto"
+    rope_freq_base: float = 0.0
+    rope_freq_scale: float = 0.0
+    threads_poll: int = 1000
+    """How long OpenMP threads spin before they sleep (GOMP_SPINCOUNT)."""
+    slots_wait_share: int = 32
+    """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
+    verbose: bool = False
+    """Let the engine log everything it says."""
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the HTTP side needs to know."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    alias: str = ""
+    """The model's public name; empty for one made from its file name."""
+    api_keys: tuple[str, ...] = ()
+    """Accepted keys; none means that no key is asked for."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins that browsers may call from, or `*`; loopback origins are always allowed."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Extra `Host` names accepted while listening on loopback."""
+    max_body: int = 64 * 1024 * 1024
+    """Most bytes of a request body."""
+    max_queue: int = 512
+    """Requests that may wait for a slot before new ones get 429."""
+    sse_ping_interval: float = 1.0
+    """Seconds between comment lines in a silent stream; -1 for none."""
+    sse_ping_after: float = 10.0
+    """Seconds of silence before the first comment line."""
+    drain_timeout: float = 30.0
+    """Seconds that running answers get to finish after SIGTERM."""
+    slots_endpoint: bool = True
+    slots_prompts: bool = False
+    """Whether /slots may show prompt text."""
+    metrics_endpoint: bool = True
+    chat_template: str = ""
+    """Jinja text that replaces the model's own template."""
+    n_predict: int = -1
+    """Limit for requests that name none."""
+    sampling_defaults: dict[str, float] = {}
+    """Sampling fields whose default the command line changed, by native name."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    request_log: bool = False
+    """Whether each request is logged: method, path, status, time."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One server with one model."""
+
+    engine: EngineSettings
+    server: ServerSettings = ServerSettings()

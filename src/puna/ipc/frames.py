@@ -1,0 +1,96 @@
+"""Everything that crosses between the server and a worker. Structs only.
+
+Server to worker: `Load`, then any number of `Submit` and `Abort`.
+Worker to server: `Loading`*, then `Ready` or `Failed`, then `Step`s.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from puna.config import EngineSettings
+from puna.types import Constraint, EngineStats, ModelFacts, Progress, Sampling, SlotState, StopType, Timings, TokenProb
+
+
+class Load(msgspec.Struct, frozen=True, tag=True):
+    """First frame: what to load and how."""
+
+    settings: EngineSettings
+    safe_mode: bool = False
+    """Load without repacked weights (`use_extra_bufts = false`), after an illegal instruction."""
+
+
+class Submit(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Generate one sequence. Answered by `Output`s with the same id, the last of which has an end."""
+
+    id: int
+    """Unique within the server's life; a resubmission after a crash uses the same one."""
+    prompt: tuple[int, ...]
+    produced: tuple[int, ...] = ()
+    """Tokens this request had produced before its worker died: they are read, not sent again, and the sampler,
+    penalties, constraint and random state are brought to where they were."""
+    max_tokens: int = -1
+    """Counts `produced` too; -1 until the context is full."""
+    sampling: Sampling = Sampling()
+    constraint: Constraint | None = None
+    cache_prompt: bool = True
+    id_slot: int = -1
+    want_progress: bool = False
+
+
+class Abort(msgspec.Struct, frozen=True, tag=True):
+    """Stop this request within one step, whatever its state. It gets no further output."""
+
+    id: int
+
+
+class Loading(msgspec.Struct, frozen=True, tag=True):
+    """Weights are being read."""
+
+    progress: float
+    """0 to 1."""
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The model is loaded and work may come."""
+
+    facts: ModelFacts
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The model could not be loaded; the worker exits after this."""
+
+    reason: str
+
+
+class Output(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+    """What one step brought for one request."""
+
+    id: int
+    tokens: tuple[int, ...] = ()
+    """New tokens, the end-of-generation token not among them."""
+    probs: tuple[TokenProb, ...] = ()
+    end: StopType | Literal["error"] = "none"
+    """Why it ended; `none` while it goes on."""
+    error: str = ""
+    """For an end of `error`: what happened, fit for the client."""
+    error_kind: Literal["invalid", "fault"] = "fault"
+    """Whether the caller (`invalid`, a bad grammar for instance) or the server is to blame."""
+    progress: Progress | None = None
+    slot: int = -1
+    timings: Timings | None = None
+    """Set on the first output with a token and on the last one."""
+
+
+class Step(msgspec.Struct, frozen=True, tag=True):
+    """Everything one engine step produced, in one frame."""
+
+    outputs: tuple[Output, ...]
+    stats: EngineStats
+    slots: tuple[SlotState, ...]
+
+
+ToWorker = Load | Submit | Abort
+ToServer = Loading | Ready | Failed | Step

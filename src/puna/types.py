@@ -1,0 +1,226 @@
+"""Neutral, frozen values: what every layer may speak about.
+
+No wire format and no engine detail shows here. Dialects decode into these and encode from them; the engine's frames
+carry them as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+StopType = Literal["none", "eos", "word", "limit"]
+"""Why a generation ended: not yet, end-of-generation token, stop string, or a limit."""
+
+DEFAULT_SAMPLERS = ("penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature")
+"""Names of the sampler chain's members, in the order they are applied."""
+
+DEFAULT_BREAKERS = ("\n", ":", '"', "*")
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the next token is chosen. Names and defaults are llama.cpp's."""
+
+    temperature: float = 0.8
+    """At most 0 means greedy."""
+    dynatemp_range: float = 0.0
+    dynatemp_exponent: float = 1.0
+    top_k: int = 40
+    """0 is off."""
+    top_p: float = 0.95
+    """1 is off."""
+    min_p: float = 0.05
+    """0 is off."""
+    typical_p: float = 1.0
+    """1 is off."""
+    top_n_sigma: float = -1.0
+    """Below 0 is off."""
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 0.1
+    repeat_last_n: int = 64
+    """How many of the last tokens the penalties see; -1 is the context size, 0 is off."""
+    repeat_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = -1
+    dry_sequence_breakers: tuple[str, ...] = DEFAULT_BREAKERS
+    mirostat: int = 0
+    mirostat_tau: float = 5.0
+    mirostat_eta: float = 0.1
+    adaptive_target: float = -1.0
+    """Below 0 is off."""
+    adaptive_decay: float = 0.9
+    samplers: tuple[str, ...] = DEFAULT_SAMPLERS
+    seed: int = 0
+    """Always a real seed, 0 to 2**32 - 1: whoever builds this has resolved -1 to a random one."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, bias) pairs; minus infinity bans a token."""
+    ignore_eos: bool = False
+    min_tokens: int = 0
+    """No end-of-generation token before this many tokens were produced."""
+    min_keep: int = 0
+    n_probs: int = 0
+    """How many alternatives to report for each token."""
+    post_sampling_probs: bool = False
+    """Report probabilities after the chain instead of log-probabilities before it."""
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """A language that the output must belong to."""
+
+    kind: Literal["gbnf", "json_schema", "regex", "lark"]
+    source: str
+    """The grammar, or the schema as JSON text."""
+
+
+class Generation(msgspec.Struct, frozen=True, kw_only=True):
+    """One sequence to generate: what the service asks of a worker's client."""
+
+    prompt: tuple[int, ...]
+    """Token ids, at least one."""
+    sampling: Sampling = Sampling()
+    max_tokens: int = -1
+    """-1 until the end of the context; 0 evaluates the prompt into the cache and produces nothing."""
+    stop: tuple[str, ...] = ()
+    """Non-empty stop strings; the text is cut just before the first full match."""
+    constraint: Constraint | None = None
+    cache_prompt: bool = True
+    """Whether this prompt may use, and is left in, the prompt cache."""
+    id_slot: int = -1
+    """The slot the caller would like, -1 for any."""
+    want_progress: bool = False
+    """Whether prefill progress is reported."""
+
+
+class TokenProb(msgspec.Struct, frozen=True, array_like=True):
+    """The probability of one produced token and of its best rivals."""
+
+    id: int
+    logprob: float
+    """Natural log of the probability; finite. With `post_sampling_probs` the probability itself."""
+    top: tuple[tuple[int, float], ...] = ()
+    """(token id, value) of the most likely tokens, best first."""
+
+
+class Progress(msgspec.Struct, frozen=True, array_like=True):
+    """How far a prompt has been read."""
+
+    total: int
+    """Tokens of the prompt."""
+    cache: int
+    """Of those, taken from the cache."""
+    processed: int
+    """Of those, in memory by now, the cached ones included."""
+    time_ms: float
+    """Since the reading began."""
+
+
+class Timings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a generation cost."""
+
+    cache_n: int = 0
+    """Prompt tokens that came from the cache."""
+    prompt_n: int = 0
+    """Prompt tokens that were read."""
+    prompt_ms: float = 0.0
+    predicted_n: int = 0
+    predicted_ms: float = 0.0
+    queue_ms: float = 0.0
+    """From arrival at the worker to the first work on it."""
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of one generation's answer, in order. The last one has `stop_type` other than `none`."""
+
+    text: str = ""
+    """Whole characters, never part of a stop string."""
+    tokens: tuple[int, ...] = ()
+    """The tokens produced since the last chunk, held-back text or not."""
+    probs: tuple[TokenProb, ...] = ()
+    """One entry a token when `n_probs` was asked for."""
+    progress: Progress | None = None
+    """Set on chunks that only report prefill progress."""
+    slot: int = -1
+    timings: Timings | None = None
+    """Running figures; always set on the last chunk and on the first one with text."""
+    stop_type: StopType = "none"
+    stopping_word: str = ""
+    truncated: bool = False
+
+
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a loaded model and the context that serves it."""
+
+    path: str
+    description: str
+    """The engine's one-line description, such as `llama 135M Q4_1`."""
+    architecture: str
+    n_params: int
+    n_bytes: int
+    """Size of the weights in bytes."""
+    n_vocab: int
+    vocab_type: int
+    n_embd: int
+    n_layer: int
+    n_ctx_train: int
+    n_ctx: int
+    """Most tokens one sequence can hold."""
+    n_slots: int
+    layout: Literal["unified", "split"]
+    flash_attention: bool
+    n_threads: int
+    n_threads_batch: int
+    chat_template: str | None
+    """The model's own Jinja template."""
+    metadata: dict[str, str]
+    """The GGUF's text and number entries; long arrays are left out."""
+    can_cut: bool
+    """Whether a suffix of a sequence can be dropped (false for recurrent and hybrid models)."""
+    has_decoder: bool
+    """Whether the model generates text at all."""
+    engine: str
+    """Version of the engine's bindings and the CPU features it was built with."""
+    safe_mode: bool
+    """Whether weights were loaded without repacking, after an illegal instruction."""
+
+
+class SlotState(msgspec.Struct, frozen=True, kw_only=True):
+    """One slot as the outside sees it."""
+
+    id: int
+    busy: bool = False
+    request: int = -1
+    """The running request's number within its worker client."""
+    n_prompt: int = 0
+    n_prompt_done: int = 0
+    n_decoded: int = 0
+
+
+class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters and gauges of one worker since its start."""
+
+    n_running: int = 0
+    n_waiting: int = 0
+    cells_used: int = 0
+    """Tokens that running sequences hold in the context."""
+    cache_bytes: int = 0
+    """Host memory that resting prompts take."""
+    cache_entries: int = 0
+    cache_hits: int = 0
+    cache_tokens: int = 0
+    """Prompt tokens that did not have to be read again."""
+    cache_evictions: int = 0
+    n_decode: int = 0
+    """Calls of the engine's decode."""
+    n_busy_slots: int = 0
+    """Sum over decode calls of the sequences that took part."""
+    prompt_tokens: int = 0
+    prompt_ms: float = 0.0
+    predicted_tokens: int = 0
+    predicted_ms: float = 0.0
+    n_tokens_max: int = 0
+    """Most tokens any sequence has held."""
