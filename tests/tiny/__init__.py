@@ -1,0 +1,20 @@
+"""Tiny random-weight models: GGUF files that load and decode in milliseconds and say nonsense, always the same for a seed."""
+
+from tests.tiny.attention import write_gemma3, write_llama
+from tests.tiny.encoder import write_bert
+from tests.tiny.lora import write_lora
+from tests.tiny.recurrent import write_mamba
+from tests.tiny.vocab import CHATML, Vocab, bpe_vocab, spm_vocab, wpm_vocab
+
+__all__ = [
+    "CHATML",
+    "Vocab",
+    "bpe_vocab",
+    "spm_vocab",
+    "wpm_vocab",
+    "write_bert",
+    "write_gemma3",
+    "write_llama",
+    "write_lora",
+    "write_mamba",
+]
