@@ -1,0 +1,98 @@
+"""The context's cells: one interface, two layouts.
+
+    share   give a sequence a prefix that another running one has in memory
+    rest    take a sequence's state out to host memory
+    wake    put a state back and cut it to a prefix
+    drop    free a sequence's cells
+
+`UnifiedMemory` keeps all sequences in one pool of cells, where a shared prefix is stored once; `SplitMemory` gives
+each sequence a stream of its own, so that nobody pays for the others' length.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from puna.engine.tiers import State
+from puna.llama.context import Context
+
+
+class MemoryFault(Exception):
+    """Cells and token list disagree: the reuse must stop, not the server."""
+
+
+class Memory(Protocol):
+    """What the engine needs of a layout. Seats are the engine's sequence ids, lengths count tokens from position 0."""
+
+    compact: bool
+    """Whether batches are only efficient while the seats in use are consecutive."""
+
+    def share(self, source: int, target: int, length: int) -> None:
+        """Give the empty seat `target` the first `length` tokens of `source`."""
+
+    def move(self, source: int, target: int) -> None:
+        """Bring everything in `source` to the empty seat `target`."""
+
+    def rest(self, seat: int) -> State:
+        """The whole state of a seat; the cells stay."""
+
+    def wake(self, seat: int, state: State, length: int) -> None:
+        """Fill the empty seat with the first `length` tokens of a state."""
+
+    def drop(self, seat: int) -> None:
+        """Free a seat's cells."""
+
+    def length(self, seat: int) -> int:
+        """Tokens in a seat."""
+
+
+class SplitMemory:
+    """One stream of cells a sequence (`kv_unified = false`)."""
+
+    compact = True
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def share(self, source: int, target: int, length: int) -> None:
+        self._context.copy(source, target)  # between streams libllama aborts on anything but a whole copy
+        self._cut(target, length)
+
+    def move(self, source: int, target: int) -> None:
+        self._context.copy(source, target)
+        self._context.drop(source)
+
+    def rest(self, seat: int) -> State:
+        return self._context.save(seat)
+
+    def wake(self, seat: int, state: State, length: int) -> None:
+        if not self._context.load(seat, state):
+            raise MemoryFault(f"the engine refused a state of {state.nbytes} bytes")
+        self._cut(seat, length)
+
+    def drop(self, seat: int) -> None:
+        self._context.drop(seat)
+
+    def length(self, seat: int) -> int:
+        return self._context.length(seat)
+
+    def _cut(self, seat: int, length: int) -> None:
+        """Cut a seat back to `length` tokens and make sure that this is what it holds."""
+        have = self._context.length(seat)
+        if have > length and not self._context.cut(seat, length):
+            self._context.drop(seat)
+            raise MemoryFault(f"a sequence of {have} tokens could not be cut to {length}")
+        have = self._context.length(seat)
+        if have != length:
+            self._context.drop(seat)
+            raise MemoryFault(f"a sequence holds {have} tokens, {length} were expected")
+
+
+class UnifiedMemory(SplitMemory):
+    """One pool of cells for all sequences (`kv_unified = true`); a shared prefix shares its cells."""
+
+    compact = False
+
+    def share(self, source: int, target: int, length: int) -> None:
+        self._context.copy(source, target, 0, length)
+        self._cut(target, length)

@@ -1,0 +1,85 @@
+"""A request while it is in the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from puna.engine.sampling import TokenSampler
+from puna.ipc.frames import Submit
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """One request: its tokens, and how many of them have cells in the context.
+
+    There are no phases. Tokens beyond `n_done` are still to be computed; when none but the newest is, the sequence
+    decodes, and before that it prefills. A resumed or preempted request is simply one with more tokens to prefill.
+    """
+
+    submit: Submit
+    arrived: float
+    """Monotonic seconds."""
+    tokens: list[int] = field(init=False)
+    """Prompt and answer."""
+    n_done: int = 0
+    """How many of `tokens` are in memory."""
+    n_cached: int = 0
+    """Prompt tokens that were taken from somewhere instead of being computed."""
+    seat: int = -1
+    """The engine's sequence id, -1 while it waits."""
+    slot: int = -1
+    """The public slot, -1 while it waits."""
+    leader: Sequence | None = None
+    """A running sequence that is computing a prefix this one will copy."""
+    leader_goal: int = 0
+    """How many tokens the leader must have in memory before they are copied."""
+    sampler: TokenSampler | None = None
+    started: float = 0.0
+    """When the first work on it began."""
+    first_token: float = 0.0
+    """When it produced its first token; 0 before that."""
+    last_progress: int = 0
+
+    def __post_init__(self) -> None:
+        self.tokens = [*self.submit.prompt, *self.submit.produced]
+
+    @property
+    def id(self) -> int:
+        return self.submit.id
+
+    @property
+    def n_prompt(self) -> int:
+        return len(self.submit.prompt)
+
+    @property
+    def n_produced(self) -> int:
+        return len(self.tokens) - self.n_prompt
+
+    @property
+    def n_pending(self) -> int:
+        """Tokens that have no cells yet."""
+        return len(self.tokens) - self.n_done
+
+    @property
+    def decoding(self) -> bool:
+        """Whether all but a newly produced token is in memory."""
+        return self.n_pending == 1 and self.n_produced > 0
+
+    def prefix_shared_with(self, other: Sequence) -> int:
+        """Length of the common prefix of both sequences' tokens."""
+        return common_prefix(self.tokens, other.tokens)
+
+
+def common_prefix(a: list[int], b: list[int]) -> int:
+    """How many leading items two lists share. Compares slices, which is much faster than item by item."""
+    limit = min(len(a), len(b))
+    if a[:limit] == b[:limit]:
+        return limit
+    low, high = 0, limit  # a[:low] equals b[:low], a[:high] does not equal b[:high]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,64 @@
+"""A batch: the tokens of one decode call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from puna.llama.library import C
+
+
+class Batch:
+    """Rows of (token, position, sequence, logits wanted), kept in NumPy arrays that the C struct points into.
+
+    Every row belongs to one sequence. The arrays are reused: `clear` and refill.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.n = 0
+        self._token = np.zeros(capacity, np.int32)
+        self._pos = np.zeros(capacity, np.int32)
+        self._seq = np.zeros(capacity, np.int32)
+        self._n_seq = np.ones(capacity, np.int32)
+        self._logits = np.zeros(capacity, np.int8)
+        # one pointer a row, each to its own cell of _seq
+        self._seq_pointers = self._seq.ctypes.data + 4 * np.arange(capacity, dtype=np.uintp)
+        self._struct = C.llama_batch(
+            n_tokens=0,
+            token=_pointer(self._token, C.llama_token),
+            embd=None,
+            pos=_pointer(self._pos, C.llama_pos),
+            n_seq_id=_pointer(self._n_seq, ctypes.c_int32),
+            seq_id=_pointer(self._seq_pointers, ctypes.POINTER(C.llama_seq_id)),
+            logits=_pointer(self._logits, ctypes.c_int8),
+        )
+
+    def clear(self) -> None:
+        self.n = 0
+
+    def add(self, tokens: Sequence[int], start: int, sequence: int, *, last_logits: bool) -> int:
+        """Append consecutive tokens of a sequence at positions from `start`; the index of the last row."""
+        begin, end = self.n, self.n + len(tokens)
+        if end > self.capacity:
+            raise ValueError(f"{end} rows do not fit a batch of {self.capacity}")
+        self._token[begin:end] = tokens
+        self._pos[begin:end] = np.arange(start, start + len(tokens), dtype=np.int32)
+        self._seq[begin:end] = sequence
+        self._logits[begin:end] = 0
+        self._logits[end - 1] = last_logits
+        self.n = end
+        return end - 1
+
+    @property
+    def struct(self) -> Any:
+        """The `llama_batch` for the rows added so far; valid while this object lives."""
+        self._struct.n_tokens = self.n
+        return self._struct
+
+
+def _pointer(array: Any, kind: Any) -> Any:
+    return ctypes.cast(array.ctypes.data, ctypes.POINTER(kind))

@@ -1,0 +1,173 @@
+"""A context: the memory of sequences, and decoding into it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from puna.errors import StartupError
+from puna.llama import library
+from puna.llama.batch import Batch
+from puna.llama.library import C
+from puna.llama.model import Model
+
+FloatArray = npt.NDArray[np.float32]
+
+CACHE_TYPES = {
+    "f32": C.GGML_TYPE_F32,
+    "f16": C.GGML_TYPE_F16,
+    "bf16": 30,  # GGML_TYPE_BF16, which the bindings do not name
+    "q8_0": C.GGML_TYPE_Q8_0,
+    "q5_1": C.GGML_TYPE_Q5_1,
+    "q5_0": C.GGML_TYPE_Q5_0,
+    "q4_1": C.GGML_TYPE_Q4_1,
+    "q4_0": C.GGML_TYPE_Q4_0,
+    "iq4_nl": C.GGML_TYPE_IQ4_NL,
+}
+"""Names of the types that KV cells may have, and the engine's numbers for them."""
+
+ROPE_SCALING = {"auto": -1, "none": 0, "linear": 1, "yarn": 2}
+
+
+class DecodeError(Exception):
+    """The engine refused or failed to compute a batch."""
+
+
+class NoRoom(DecodeError):
+    """The batch found no free cells; nothing was computed."""
+
+
+class Context:
+    """Owns a `llama_context`. Not safe for concurrent use: one thread drives it."""
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        n_ctx: int,
+        n_seq_max: int,
+        n_batch: int,
+        n_ubatch: int,
+        n_threads: int,
+        n_threads_batch: int,
+        unified: bool,
+        flash_attention: bool,
+        cache_type_k: str = "f16",
+        cache_type_v: str = "f16",
+        rope_scaling: str = "auto",
+        rope_freq_base: float = 0.0,
+        rope_freq_scale: float = 0.0,
+    ) -> None:
+        """`n_ctx` counts the cells of all sequences together. Raises `StartupError` when memory does not suffice."""
+        params = C.llama_context_default_params()
+        params.n_ctx = n_ctx
+        params.n_seq_max = n_seq_max
+        params.n_batch = n_batch
+        params.n_ubatch = n_ubatch
+        params.n_threads = n_threads
+        params.n_threads_batch = n_threads_batch
+        params.kv_unified = unified
+        params.flash_attn_type = C.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash_attention else C.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.type_k = CACHE_TYPES[cache_type_k]
+        params.type_v = CACHE_TYPES[cache_type_v]
+        params.rope_scaling_type = ROPE_SCALING[rope_scaling]
+        params.rope_freq_base = rope_freq_base
+        params.rope_freq_scale = rope_freq_scale
+        params.swa_full = True  # a window-sized cache could not be cut back to a shared prefix
+        params.no_perf = True
+        library.log.take_problems()
+        self._p = C.llama_init_from_model(model.pointer, params)
+        if not self._p:
+            reason = "; ".join(library.log.take_problems()[-2:]) or "unknown reason"
+            raise StartupError(
+                f"cannot make a context of {n_ctx} cells ({n_seq_max} sequences): {reason}; a smaller -c or -np needs less memory"
+            )
+        self._memory = C.llama_get_memory(self._p)
+        self.n_vocab = model.vocab.n_tokens
+        self.n_ctx = int(C.llama_n_ctx(self._p))
+        self.n_ctx_seq = int(C.llama_n_ctx_seq(self._p))
+        """Most cells one sequence can have."""
+        self._float_p = ctypes.POINTER(ctypes.c_float)
+
+    # decoding
+
+    def decode(self, batch: Batch) -> None:
+        """Compute the batch. Raises `NoRoom` when cells are lacking, `DecodeError` for anything else."""
+        code: int = C.llama_decode(self._p, batch.struct)
+        if code == 0:
+            return
+        problems = "; ".join(library.log.take_problems()[-2:])
+        if code == 1:
+            raise NoRoom(f"no free cells for a batch of {batch.n}: {problems}")
+        raise DecodeError(f"decode failed with code {code}: {problems}")
+
+    def logits(self, row: int) -> FloatArray:
+        """The logits of batch row `row` as a writable view, valid until the next decode. Shape: (n_vocab,)."""
+        pointer = C.llama_get_logits_ith(self._p, row)
+        if not pointer:
+            raise DecodeError(f"row {row} of the last batch has no logits")
+        return np.ctypeslib.as_array(ctypes.cast(pointer, self._float_p), shape=(self.n_vocab,))
+
+    def set_abort(self, should_abort: Callable[[], bool] | None) -> None:
+        """Let `should_abort` end a running decode, which then raises `DecodeError` with code 2."""
+        self._abort = C.ggml_abort_callback(lambda _data: should_abort()) if should_abort else C.ggml_abort_callback(0)
+        C.llama_set_abort_callback(self._p, self._abort, None)
+
+    # sequences
+
+    def cut(self, sequence: int, start: int) -> bool:
+        """Drop a sequence's cells at positions from `start`; False where this kind of memory cannot do that."""
+        return bool(C.llama_memory_seq_rm(self._memory, sequence, start, -1))
+
+    def drop(self, sequence: int) -> None:
+        """Drop all of a sequence."""
+        C.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
+    def copy(self, source: int, target: int, start: int = -1, end: int = -1) -> None:
+        """Give `target` the cells of `source` in [start, end). Between split streams only a whole copy is allowed."""
+        C.llama_memory_seq_cp(self._memory, source, target, start, end)
+
+    def length(self, sequence: int) -> int:
+        """How many positions the sequence covers: its largest position plus one."""
+        return int(C.llama_memory_seq_pos_max(self._memory, sequence)) + 1
+
+    # state
+
+    def save(self, sequence: int) -> npt.NDArray[np.uint8]:
+        """The sequence's whole state in host memory."""
+        size = int(C.llama_state_seq_get_size(self._p, sequence))
+        state = np.empty(size, np.uint8)
+        pointer = ctypes.cast(state.ctypes.data, ctypes.POINTER(ctypes.c_uint8))
+        written = int(C.llama_state_seq_get_data(self._p, pointer, size, sequence))
+        if written != size:
+            raise DecodeError(f"sequence {sequence} gave {written} bytes of state, {size} were announced")
+        return state
+
+    def load(self, sequence: int, state: npt.NDArray[np.uint8]) -> bool:
+        """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it."""
+        pointer = ctypes.cast(state.ctypes.data, ctypes.POINTER(ctypes.c_uint8))
+        if int(C.llama_state_seq_set_data(self._p, pointer, state.size, sequence)) == state.size:
+            return True
+        self.drop(sequence)
+        return False
+
+    def close(self) -> None:
+        if self._p:
+            C.llama_free(self._p)
+            self._p = None
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def pointer(self) -> Any:
+        """For the handles of this package only."""
+        return self._p

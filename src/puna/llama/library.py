@@ -1,0 +1,81 @@
+"""The shared library itself: loading it, its log, and what it says about itself."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections import deque
+from collections.abc import Callable
+
+from puna.errors import StartupError
+
+try:
+    from llama_cpp import llama_cpp as C
+except ImportError as error:  # a missing wheel, or a library whose own dependencies are missing
+    raise StartupError(f"the engine (llama-cpp-python) cannot be imported: {error}; run `make engine`") from error
+except (OSError, RuntimeError, FileNotFoundError) as error:
+    raise StartupError(f"the engine's shared library cannot be loaded: {error}; run `make engine`") from error
+
+__all__ = ["C", "EngineLog", "describe", "start"]
+
+GGML_LOG_LEVEL_WARN = 3
+GGML_LOG_LEVEL_ERROR = 4
+GGML_LOG_LEVEL_CONT = 5
+
+
+class EngineLog:
+    """Receives everything the engine logs; keeps the last warnings and errors, and hands lines on when asked to."""
+
+    def __init__(self, *, keep: int = 20) -> None:
+        self._problems: deque[str] = deque(maxlen=keep)
+        self._sink: Callable[[str], None] | None = None
+        self._level = 0
+        self._partial = ""
+        self._callback = C.llama_log_callback(self._receive)
+
+    def install(self, sink: Callable[[str], None] | None) -> None:
+        """Take over the engine's log. `sink` gets every line; without one only problems are kept."""
+        self._sink = sink
+        C.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def _receive(self, level: int, text: bytes, _data: object) -> None:
+        if level != GGML_LOG_LEVEL_CONT:
+            self._level = level
+        self._partial += text.decode("utf-8", "replace")
+        *lines, self._partial = self._partial.split("\n")
+        for line in filter(None, map(str.strip, lines)):
+            if self._level in (GGML_LOG_LEVEL_WARN, GGML_LOG_LEVEL_ERROR):
+                self._problems.append(line)
+            if self._sink is not None:
+                self._sink(line)
+
+    def take_problems(self) -> list[str]:
+        """The warnings and errors since the last call, oldest first."""
+        problems = list(self._problems)
+        self._problems.clear()
+        return problems
+
+
+log = EngineLog()
+
+
+@functools.cache
+def start(*, verbose: bool = False) -> None:
+    """Bring the engine up, once per process. Quiet unless `verbose`, which prints every line to stderr."""
+    log.install(_print_line if verbose else None)
+    C.llama_backend_init()
+
+
+def _print_line(line: str) -> None:
+    import sys
+
+    print(line, file=sys.stderr, flush=True)
+
+
+def describe() -> str:
+    """The bindings' version and the CPU features the library was compiled for, on one line."""
+    from importlib.metadata import version
+
+    features = C.llama_print_system_info().decode("utf-8", "replace")
+    on = [name.split("=")[0].strip() for name in features.replace(":", "|").split("|") if name.strip().endswith("= 1")]
+    return f"llama-cpp-python {version('llama-cpp-python')} ({' '.join(on)})"

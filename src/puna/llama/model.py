@@ -1,0 +1,147 @@
+"""A model: its weights, or only its vocabulary."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from puna.errors import StartupError
+from puna.llama import library
+from puna.llama.library import C
+from puna.llama.vocab import Vocab
+
+LONGEST_VALUE = 4096
+"""Metadata values beyond this length (token lists, merges) are left out of `Model.metadata`; templates are not."""
+
+
+class Model:
+    """Owns a `llama_model`. Close it after every context made from it."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        vocab_only: bool = False,
+        n_gpu_layers: int = -1,
+        mmap: bool = True,
+        mlock: bool = False,
+        repack: bool = True,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        """Load a GGUF file. Raises `StartupError` with the engine's own reason when that fails."""
+        library.start()
+        if not Path(path).is_file():
+            raise StartupError(f"there is no model file at {path}")
+        params = C.llama_model_default_params()
+        params.vocab_only = vocab_only
+        params.n_gpu_layers = n_gpu_layers
+        params.load_mode = C.LLAMA_LOAD_MODE_MLOCK if mlock else C.LLAMA_LOAD_MODE_MMAP if mmap else C.LLAMA_LOAD_MODE_NONE
+        params.use_extra_bufts = repack
+        self._progress = progress
+        self._callback = C.llama_progress_callback(self._report)  # the field must outlive the call
+        params.progress_callback = self._callback
+        library.log.take_problems()
+        self._p = C.llama_model_load_from_file(path.encode(), params)
+        if not self._p:
+            reason = next(
+                (line for line in library.log.take_problems() if "error" in line or "invalid" in line), "unknown reason"
+            )
+            raise StartupError(f"cannot load {path}: {reason}")
+        self.path = path
+        self.vocab = Vocab(C.llama_model_get_vocab(self._p))
+
+    def _report(self, progress: float, _data: object) -> bool:
+        if self._progress is not None:
+            self._progress(progress)
+        return True
+
+    @property
+    def pointer(self) -> Any:
+        """For the handles of this package only."""
+        return self._p
+
+    @property
+    def n_ctx_train(self) -> int:
+        """Context length the model was trained for, in tokens."""
+        return int(C.llama_model_n_ctx_train(self._p))
+
+    @property
+    def n_embd(self) -> int:
+        return int(C.llama_model_n_embd(self._p))
+
+    @property
+    def n_layer(self) -> int:
+        return int(C.llama_model_n_layer(self._p))
+
+    @property
+    def n_params(self) -> int:
+        return int(C.llama_model_n_params(self._p))
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of all tensors in bytes."""
+        return int(C.llama_model_size(self._p))
+
+    @property
+    def n_swa(self) -> int:
+        """Width of the sliding attention window, 0 where there is none."""
+        return int(C.llama_model_n_swa(self._p))
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether memory is a running state, wholly or in part, that cannot be cut."""
+        return bool(C.llama_model_is_recurrent(self._p) or C.llama_model_is_hybrid(self._p))
+
+    @property
+    def has_decoder(self) -> bool:
+        return bool(C.llama_model_has_decoder(self._p))
+
+    @property
+    def has_encoder(self) -> bool:
+        return bool(C.llama_model_has_encoder(self._p))
+
+    @property
+    def description(self) -> str:
+        buffer = ctypes.create_string_buffer(256)
+        C.llama_model_desc(self._p, buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace")
+
+    @property
+    def chat_template(self) -> str | None:
+        """The model's default Jinja template."""
+        raw = C.llama_model_chat_template(self._p, None)
+        return raw.decode("utf-8", "replace") if raw else None
+
+    @cached_property
+    def metadata(self) -> dict[str, str]:
+        """The file's key-value entries as text, long ones left out."""
+        entries = {}
+        for index in range(C.llama_model_meta_count(self._p)):
+            key = self._text(lambda buffer, size, i=index: C.llama_model_meta_key_by_index(self._p, i, buffer, size))
+            value = self._text(lambda buffer, size, i=index: C.llama_model_meta_val_str_by_index(self._p, i, buffer, size))
+            if len(value) <= LONGEST_VALUE:
+                entries[key] = value
+        return entries
+
+    def _text(self, read: Callable[[Any, int], int]) -> str:
+        buffer = ctypes.create_string_buffer(512)
+        n = read(buffer, len(buffer))
+        if n >= len(buffer):
+            buffer = ctypes.create_string_buffer(n + 1)
+            read(buffer, len(buffer))
+        return buffer.value.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        if self._p:
+            C.llama_model_free(self._p)
+            self._p = None
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,113 @@
+"""A vocabulary: text to token ids and back."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from puna.errors import InvalidRequest
+from puna.llama.library import C
+
+INT32_MAX = 2**31 - 1
+
+
+class Vocab:
+    """Borrowed from a `Model`, which must outlive it. Safe to use from any thread: it only reads."""
+
+    def __init__(self, pointer: Any) -> None:
+        self._p = pointer
+        self.n_tokens: int = C.llama_vocab_n_tokens(pointer)
+        self.type: int = C.llama_vocab_type(pointer)
+        self.bos: int = C.llama_vocab_bos(pointer)
+        """Token id, -1 where the model has none; likewise the next ones."""
+        self.eos: int = C.llama_vocab_eos(pointer)
+        self.eot: int = C.llama_vocab_eot(pointer)
+        self.add_bos: bool = C.llama_vocab_get_add_bos(pointer)
+        self.add_eos: bool = C.llama_vocab_get_add_eos(pointer)
+
+    @property
+    def pointer(self) -> Any:
+        """For the handles of this package only."""
+        return self._p
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Token ids of `text`.
+
+        `add_special` adds what the model wants around a text (BOS, EOS); `parse_special` lets texts of control tokens
+        become those tokens. Raises `InvalidRequest` for text that is not valid Unicode or over 2 GiB.
+        """
+        try:
+            data = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise InvalidRequest("the text holds a lone surrogate, which is not a character") from error
+        if len(data) > INT32_MAX // 2:
+            raise InvalidRequest("the text is too long to be tokenized")
+        capacity = len(data) // 2 + 16
+        while True:
+            tokens = (C.llama_token * capacity)()
+            n: int = C.llama_tokenize(self._p, data, len(data), tokens, capacity, add_special, parse_special)
+            if n >= 0:
+                return tokens[:n]
+            if n == -(2**31):
+                raise InvalidRequest("the text is too long to be tokenized")
+            capacity = -n
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        """The bytes a token stands for. Control tokens are empty unless `special`."""
+        pieces = self._special_pieces if special else self._pieces
+        return pieces[token]
+
+    @cached_property
+    def _pieces(self) -> list[bytes]:
+        return [self._read_piece(token, special=False) for token in range(self.n_tokens)]
+
+    @cached_property
+    def _special_pieces(self) -> list[bytes]:
+        return [self._read_piece(token, special=True) for token in range(self.n_tokens)]
+
+    def _read_piece(self, token: int, *, special: bool) -> bytes:
+        buffer = ctypes.create_string_buffer(64)
+        n = C.llama_token_to_piece(self._p, token, buffer, len(buffer), 0, special)
+        if n < 0:
+            buffer = ctypes.create_string_buffer(-n)
+            n = C.llama_token_to_piece(self._p, token, buffer, len(buffer), 0, special)
+        return buffer.raw[:n]
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """The text of `tokens`, control tokens included as their texts. Raises `InvalidRequest` for unknown ids."""
+        self.check(tokens)
+        return b"".join(self.piece(token, special=True) for token in tokens).decode("utf-8", "replace")
+
+    def check(self, tokens: Iterable[int], *, param: str | None = None) -> None:
+        """Raise `InvalidRequest` unless every id is in the vocabulary."""
+        for token in tokens:
+            if not 0 <= token < self.n_tokens:
+                raise InvalidRequest(f"token id {token} is outside the vocabulary (0 to {self.n_tokens - 1})", param=param)
+
+    def text(self, token: int) -> str:
+        """The token's text as the vocabulary stores it, such as `<|im_end|>`; empty for -1."""
+        if token < 0:
+            return ""
+        raw: bytes = C.llama_vocab_get_text(self._p, token)
+        return raw.decode("utf-8", "replace")
+
+    def is_eog(self, token: int) -> bool:
+        """Whether a generation ends with this token."""
+        return token in self.end_tokens
+
+    def is_control(self, token: int) -> bool:
+        """Whether the token is markup rather than text."""
+        return bool(C.llama_vocab_is_control(self._p, token))
+
+    @cached_property
+    def end_tokens(self) -> frozenset[int]:
+        """Every end-of-generation token."""
+        return frozenset(token for token in range(self.n_tokens) if C.llama_vocab_is_eog(self._p, token))
+
+    def special_texts(self) -> list[str]:
+        """Texts that `parse_special` turns into one token: control and user-defined tokens, longest first."""
+        special = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED | C.LLAMA_TOKEN_ATTR_UNKNOWN
+        found = {self.text(token) for token in range(self.n_tokens) if C.llama_vocab_get_attr(self._p, token) & special}
+        return sorted(filter(None, found), key=len, reverse=True)
