@@ -1,0 +1,138 @@
+"""From values of every source to `puna.config.Settings`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from puna.config import EngineSettings, ServerSettings, Settings
+from puna.errors import StartupError
+from puna.settings import environment as environment_source
+from puna.settings import file as file_source
+from puna.settings import flags as flag_source
+from puna.settings import templates
+from puna.settings.option import Given
+from puna.settings.sampling import SAMPLING_OPTIONS
+from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
+from puna.settings.values import Value
+
+OPTIONS = (*MODEL_OPTIONS, *ENGINE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The settings, and what the user should be told about how they came to be."""
+
+    settings: Settings
+    """`settings.engine.model` is empty when no source named a model."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A target's value and where it came from."""
+
+    value: Value
+    origin: str
+    option: str
+    """The option's name: two options may share a target."""
+
+
+def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Loaded:
+    """Read all sources in order: defaults, file, environment, flags; the later wins.
+
+    Raises `StartupError` whose message begins with the flag, the variable, or the file and line at fault.
+    """
+    from_flags = flag_source.read(arguments, OPTIONS)
+    from_environment = environment_source.read(environment, OPTIONS)
+    outer = _merge([from_environment.given, from_flags.given])
+    config = outer.get("load.config")
+    from_file = file_source.read(str(config.value), config.origin, OPTIONS).given if config else ()
+    found = _merge([from_file, from_environment.given, from_flags.given])
+    return Loaded(_settings(found), (*from_environment.notes, *from_flags.notes))
+
+
+def _merge(sources: Iterable[Iterable[Given]]) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    for source in sources:
+        seen: set[str] = set()
+        for given in source:
+            target = given.option.target
+            value = _parse(given)
+            if isinstance(value, tuple) and target in seen:
+                before = found[target].value
+                value = (*before, *value) if isinstance(before, tuple) else value
+            seen.add(target)
+            found[target] = Found(value, given.origin, given.option.name)
+            for other, implied in given.option.also.get(value, {}).items():
+                found[other] = Found(implied, given.origin, given.option.name)
+    return found
+
+
+def _parse(given: Given) -> Value:
+    try:
+        return given.option.kind.parse(given.text)
+    except ValueError as error:
+        raise StartupError(f"{given.origin}: {error}") from error
+
+
+def _settings(found: Mapping[str, Found]) -> Settings:
+    engine = _section(found, "engine")
+    server = _section(found, "server")
+    sampling = _section(found, "sampling").items()
+    server["sampling_defaults"] = {name: float(value) for name, value in sampling if isinstance(value, (int, float))}
+    server["api_keys"] = _api_keys(found)
+    server["chat_template"] = _chat_template(found)
+    engine.setdefault("model", "")
+    settings = msgspec.convert({"engine": engine, "server": server}, Settings)
+    _check(settings.engine, found)
+    return settings
+
+
+def _section(found: Mapping[str, Found], name: str) -> dict[str, object]:
+    prefix = name + "."
+    return {target.removeprefix(prefix): one.value for target, one in found.items() if target.startswith(prefix)}
+
+
+def _api_keys(found: Mapping[str, Found]) -> tuple[str, ...]:
+    keys = found.get("load.api_key")
+    file = found.get("load.api_key_file")
+    listed = list(keys.value) if keys and isinstance(keys.value, tuple) else []
+    if file:
+        lines = [line.strip() for line in file_source.read_text(str(file.value), file.origin).splitlines()]
+        from_file = [line for line in lines if line]
+        if not from_file:
+            raise StartupError(f"{file.origin}: {file.value} holds no key, and a server without keys is open to everybody")
+        listed += from_file
+    return tuple(dict.fromkeys(listed))
+
+
+def _chat_template(found: Mapping[str, Found]) -> str:
+    given = found.get("load.chat_template")
+    if given is None:
+        return ""
+    if given.option == "chat-template-file":
+        content = file_source.read_text(str(given.value), given.origin)
+        if not content.strip():
+            raise StartupError(f"{given.origin}: {given.value} is empty")
+        return content
+    try:
+        return templates.resolve(str(given.value))
+    except ValueError as error:
+        raise StartupError(f"{given.origin}: {error}") from error
+
+
+def _check(engine: EngineSettings, found: Mapping[str, Found]) -> None:
+    """What no single option can tell."""
+    if engine.cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
+        origin = found["engine.cache_type_v"].origin
+        raise StartupError(f"{origin}: {engine.cache_type_v} for cached values needs flash attention; drop --flash-attn off")
+
+
+DEFAULTS: Mapping[str, object] = {
+    **{f"engine.{name}": value for name, value in msgspec.structs.asdict(EngineSettings(model="")).items()},
+    **{f"server.{name}": value for name, value in msgspec.structs.asdict(ServerSettings()).items()},
+}
+"""Target to default, for the help."""

@@ -1,0 +1,139 @@
+"""Flags of llama.cpp's server that change nothing here, and those that puna cannot honour yet.
+
+A start line that worked with llama.cpp must either work or say why not, so both kinds are known by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A flag that belongs to llama.cpp's server."""
+
+    flags: tuple[str, ...]
+    values: int
+    """How many values follow it."""
+    advice: str
+    """What to tell the user; empty for a flag that asks for what puna does anyway."""
+    fatal: bool
+
+
+def _harmless(flags: str, values: int = 0, advice: str = "") -> Foreign:
+    return Foreign(tuple(flags.split()), values, advice, fatal=False)
+
+
+def _unsupported(flags: str, values: int, advice: str) -> Foreign:
+    return Foreign(tuple(flags.split()), values, advice, fatal=True)
+
+
+ONE_DEVICE = "puna runs a model on one device; leave the flag out"
+NO_DRAFT = "speculative decoding is not there yet; leave the draft flags out, answers are the same without"
+NO_DOWNLOAD = "puna does not download models yet; fetch the file yourself and pass -m FILE"
+NO_MEDIA = "images and audio are not there yet; leave the flag out to serve text"
+IN_REQUEST = "send it as a field of the request instead"
+NO_THREAD_PLACING = "use taskset or numactl to place the process, or -t to limit its threads"
+NO_ROUTER = "puna serves one model a process; start one for each, on its own --port"
+NO_UI = "there is no web page to serve or to configure; the interactive API page is at /docs"
+
+HARMLESS = (
+    _harmless("--jinja"),
+    _harmless("--no-jinja", advice="templates are always rendered with Jinja"),
+    _harmless("--cont-batching -cb"),
+    _harmless("--no-cont-batching -nocb", advice="batching is always continuous"),
+    _harmless("--cache-prompt"),
+    _harmless("--warmup"),
+    _harmless("--no-warmup"),
+    _harmless("--perf"),
+    _harmless("--no-perf"),
+    _harmless("--offline"),
+    _harmless("--no-webui --no-ui"),
+    _harmless("--no-context-shift"),
+    _harmless("--cache-idle-slots --clear-idle"),
+    _harmless("--no-mmproj --no-mmproj-auto"),
+    _harmless("--no-models-autoload"),
+    _harmless("--escape -e --no-escape"),
+    _harmless("--special -sp"),
+    _harmless("--prefill-assistant"),
+    _harmless("--check-tensors", advice="tensors are not checked one by one; `puna doctor` checks the file's size"),
+    _harmless("--threads-http", 1, "one event loop serves all connections"),
+    _harmless("--timeout -to", 1, "a slow request is not ended by the clock; a client that goes away ends its own"),
+    _harmless("--props", advice="GET /props is always there; changing properties by POST is not"),
+    _harmless("--slot-prompt-similarity -sps", 1, "cached prompts are found by their exact tokens"),
+    _harmless("--no-cache-idle-slots --no-clear-idle", advice="only running requests hold cells; see --cache-ram"),
+    _harmless("--keep", 1, "the context is never shifted, so there is nothing to keep"),
+    _harmless("--defrag-thold -dt", 1, "the engine no longer needs it"),
+    _harmless("--fit -fit", 1, "context and slots are always fitted to memory"),
+    _harmless("--fit-target -fitt --fit-ctx -fitc", 1, "context and slots are fitted to memory without targets"),
+    _harmless("--ctx-checkpoints -ctxcp --swa-checkpoints --checkpoint-min-step -cms", 1, "checkpoints are not tunable"),
+    _harmless("--prio --prio-batch --poll --poll-batch --cpu-strict --cpu-strict-batch", 1, NO_THREAD_PLACING),
+    _harmless("--log-colors", 1, "the log has no colours"),
+    _harmless("--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", advice="the log's form is fixed"),
+    _harmless("--cors-methods --cors-headers", 1, "every method and header of the API is allowed to allowed origins"),
+    _harmless("--cors-credentials --no-cors-credentials", advice="credentials are never asked of browsers"),
+)
+
+UNSUPPORTED = (
+    _unsupported("--lora", 1, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--lora-scaled", 1, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--lora-init-without-apply", 0, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--control-vector --control-vector-scaled", 1, "control vectors are not there; leave the flag out"),
+    _unsupported("--control-vector-layer-range", 2, "control vectors are not there; leave the flag out"),
+    _unsupported("--mmproj -mm --mmproj-url -mmu --mmproj-device -mmdev --media-path", 1, NO_MEDIA),
+    _unsupported("--image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", 1, NO_MEDIA),
+    _unsupported("--mmproj-auto --mmproj-offload --no-mmproj-offload", 0, NO_MEDIA),
+    _unsupported("--model-draft -md --spec-draft-model --hf-repo-draft -hfd -hfrd --spec-draft-hf --spec-type", 1, NO_DRAFT),
+    _unsupported("--draft --draft-n --draft-max --draft-min --draft-n-min --draft-p-min --draft-p-split", 1, NO_DRAFT),
+    _unsupported("--spec-draft-n-max --spec-draft-n-min --spec-draft-p-min --spec-draft-p-split", 1, NO_DRAFT),
+    _unsupported("--gpu-layers-draft -ngld --n-gpu-layers-draft --spec-draft-ngl --device-draft -devd", 1, NO_DRAFT),
+    _unsupported("--threads-draft -td --threads-batch-draft -tbd --ctx-size-draft -cd", 1, NO_DRAFT),
+    _unsupported("--cache-type-k-draft -ctkd --cache-type-v-draft -ctvd --lookup-cache-static -lcs", 1, NO_DRAFT),
+    _unsupported("--lookup-cache-dynamic -lcd", 1, NO_DRAFT),
+    _unsupported("--mtp --dflash --eagle3", 0, NO_DRAFT),
+    _unsupported("--embedding --embeddings", 0, "embeddings are not there yet; leave the flag out to serve text"),
+    _unsupported("--reranking --rerank", 0, "ranking is not there yet; leave the flag out to serve text"),
+    _unsupported("--pooling --attention --embd-normalize", 1, "embeddings are not there yet; leave the flag out"),
+    _unsupported("--rpc", 1, "puna does not spread a model over machines; leave the flag out"),
+    _unsupported("--slot-save-path", 1, "slots are not saved to disk yet; prompts rest in memory, see --cache-ram"),
+    _unsupported("--context-shift", 0, "the context is never shifted; take a larger -c instead"),
+    _unsupported("--cache-reuse", 1, "only whole prefixes of a prompt are used again; leave the flag out"),
+    _unsupported("--no-cache-prompt", 0, "send `cache_prompt: false` in the request, or pass --cache-ram 0"),
+    _unsupported("--swa-full", 0, "sliding windows keep their own size; leave the flag out"),
+    _unsupported("--hf-repo -hf -hfr --hf-file -hff --hf-token -hft --model-url -mu --docker-repo -dr", 1, NO_DOWNLOAD),
+    _unsupported("--models-dir --models-preset --models-max", 1, NO_ROUTER),
+    _unsupported("--models-autoload", 0, NO_ROUTER),
+    _unsupported("--sleep-idle-seconds", 1, "a loaded model stays loaded; leave the flag out"),
+    _unsupported("--ssl-key-file --ssl-cert-file", 1, "puna speaks plain HTTP; put a proxy such as Caddy or nginx before it"),
+    _unsupported("--api-prefix", 1, "routes have no prefix; let a proxy add one"),
+    _unsupported("--path --ui-config --webui-config --ui-config-file --webui-config-file", 1, NO_UI),
+    _unsupported("--ui --webui --ui-mcp-proxy --webui-mcp-proxy", 0, NO_UI),
+    _unsupported("--tools --tools-runtime --mcp-servers-config --mcp-servers-json", 1, "puna runs no tools itself; clients do"),
+    _unsupported("--agent -ag", 0, "puna runs no tools itself; clients do"),
+    _unsupported("--device -dev --split-mode -sm --tensor-split -ts --main-gpu -mg --override-tensor -ot", 1, ONE_DEVICE),
+    _unsupported("--n-cpu-moe -ncmoe --n-cpu-ffn -ncffn", 1, ONE_DEVICE),
+    _unsupported("--cpu-moe -cmoe --no-kv-offload -nkvo --no-op-offload --no-host", 0, ONE_DEVICE),
+    _unsupported("--numa --cpu-mask -C --cpu-range -Cr --cpu-mask-batch -Cb --cpu-range-batch -Crb", 1, NO_THREAD_PLACING),
+    _unsupported("--override-kv", 1, "metadata is taken as it is in the file; change the file with gguf-set-metadata"),
+    _unsupported("--load-mode -lm --lazy-mode -lzm", 1, "use --mmap, --no-mmap and --mlock"),
+    _unsupported("--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", 1,
+                 "YaRN's own parameters come from the model file; --rope-scaling, --rope-scale and --rope-freq-base are there"),
+    _unsupported("--grp-attn-n -gan --grp-attn-w -gaw", 1, "self-extend is not there; use --rope-scaling"),
+    _unsupported("--grammar --grammar-file --json-schema -j --json-schema-file -jf --logit-bias -l", 1, IN_REQUEST),
+    _unsupported("--samplers --sampler-seq --sampling-seq --dry-sequence-breaker", 1, IN_REQUEST),
+    _unsupported("--ignore-eos --backend-sampling -bs", 0, IN_REQUEST),
+    _unsupported("--reasoning-format --reasoning -rea --reasoning-effort --reasoning-budget", 1,
+                 "reasoning is not split from answers yet; leave the flag out"),
+    _unsupported("--reasoning-budget-message --chat-template-kwargs", 1, IN_REQUEST),
+    _unsupported("--skip-chat-parsing --no-prefill-assistant --reuse-port --spm-infill", 0, "leave the flag out"),
+    _unsupported("--log-file --log-prompts-dir", 1, "the log goes to standard error; send that to a file: 2> puna.log"),
+    _unsupported("--log-jsonl", 0, "the log is plain text; leave the flag out"),
+    _unsupported("--tags", 1, "models carry no tags; leave the flag out"),
+)  # fmt: skip
+
+FOREIGN = {flag: entry for entry in (*HARMLESS, *UNSUPPORTED) for flag in entry.flags}
+
+
+def variable_flag(variable: str) -> str:
+    """The long flag that llama.cpp's environment variable of this name stands for, by its usual naming."""
+    return "--" + variable.removeprefix("LLAMA_ARG_").lower().replace("_", "-")
