@@ -1,6 +1,6 @@
 """The context's cells: one interface, two layouts.
 
-    share   give a sequence a prefix that another running one has in memory
+    share   give sequences a prefix that another running one has in memory
     rest    take a sequence's state out to host memory
     wake    put a state back and cut it to a prefix
     drop    free a sequence's cells
@@ -11,6 +11,7 @@ each sequence a stream of its own, so that nobody pays for the others' length.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from puna.engine.tiers import State
@@ -27,8 +28,8 @@ class Memory(Protocol):
     compact: bool
     """Whether batches are only efficient while the seats in use are consecutive."""
 
-    def share(self, source: int, target: int, length: int) -> None:
-        """Give the empty seat `target` the first `length` tokens of `source`."""
+    def share(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
+        """Give each (empty seat, length) of `targets` that many of the first tokens of `source`."""
 
     def move(self, source: int, target: int) -> None:
         """Bring everything in `source` to the empty seat `target`."""
@@ -47,20 +48,26 @@ class Memory(Protocol):
 
 
 class SplitMemory:
-    """One stream of cells a sequence (`kv_unified = false`)."""
+    """One stream of cells a sequence (`kv_unified = false`).
+
+    Sharing and moving go through host memory: libllama copies a whole stream, used or not, and only at the next
+    decode, which costs more than taking out and putting back the cells in use.
+    """
 
     compact = True
+    """libllama batches only sequences whose ids follow each other; a gap splits the batch."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def share(self, source: int, target: int, length: int) -> None:
-        self._context.copy(source, target)  # between streams libllama aborts on anything but a whole copy
-        self._cut(target, length)
+    def share(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
+        state = self.rest(source)
+        for seat, length in targets:
+            self.wake(seat, state, length)
 
     def move(self, source: int, target: int) -> None:
-        self._context.copy(source, target)
-        self._context.drop(source)
+        self.wake(target, self.rest(source), self.length(source))
+        self.drop(source)
 
     def rest(self, seat: int) -> State:
         return self._context.save(seat)
@@ -93,6 +100,14 @@ class UnifiedMemory(SplitMemory):
 
     compact = False
 
-    def share(self, source: int, target: int, length: int) -> None:
-        self._context.copy(source, target, 0, length)
-        self._cut(target, length)
+    def share(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
+        whole = self._context.length(source)
+        for seat, length in targets:
+            # a running state (recurrent memory) can only be copied whole, which is then also what is asked for
+            start, end = (-1, -1) if length == whole else (0, length)
+            self._context.copy(source, seat, start, end)
+            self._cut(seat, length)
+
+    def move(self, source: int, target: int) -> None:
+        self._context.copy(source, target)
+        self._context.drop(source)

@@ -79,3 +79,8 @@ def describe() -> str:
     features = C.llama_print_system_info().decode("utf-8", "replace")
     on = [name.split("=")[0].strip() for name in features.replace(":", "|").split("|") if name.strip().endswith("= 1")]
     return f"llama-cpp-python {version('llama-cpp-python')} ({' '.join(on)})"
+
+
+def has_accelerator() -> bool:
+    """Whether this build can put layers on a GPU or the like."""
+    return bool(C.llama_supports_gpu_offload())

@@ -1,0 +1,144 @@
+"""From settings to a running engine: load the model, choose sizes, put the parts together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from puna.config import EngineSettings
+from puna.engine import sizing
+from puna.engine.budget import StepBudget
+from puna.engine.loop import Engine, Recorder
+from puna.engine.memory import SplitMemory, UnifiedMemory
+from puna.engine.runner import Runner
+from puna.engine.scheduler import Scheduler
+from puna.engine.tiers import HostTier
+from puna.errors import StartupError
+from puna.llama import library
+from puna.llama.batch import Batch
+from puna.llama.context import Context
+from puna.llama.model import Model
+from puna.types import ModelFacts
+
+
+def assemble(
+    settings: EngineSettings,
+    *,
+    safe_mode: bool,
+    recorder: Recorder,
+    progress: Callable[[float], None],
+    warn: Callable[[str], None],
+) -> tuple[Engine, ModelFacts]:
+    """Load and build everything. Raises `StartupError` with a reason for the user."""
+    library.start(verbose=settings.verbose)
+    model = Model(
+        settings.model,
+        n_gpu_layers=settings.n_gpu_layers,
+        mmap=settings.mmap,
+        mlock=settings.mlock,
+        repack=settings.repack and not safe_mode,
+        progress=progress,
+    )
+    if not model.has_decoder:
+        raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
+    context, size = _make_context(model, settings)
+    memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
+    can_cut = not model.is_recurrent
+    n_ctx = min(size.n_ctx, context.n_ctx_seq)
+    scheduler = Scheduler(size.n_slots, can_cut=can_cut, share_at_least=settings.slots_wait_share)
+    engine = Engine(
+        vocab=model.vocab,
+        memory=memory,
+        runner=Runner(context, settings.n_batch),
+        scheduler=scheduler,
+        budget=StepBudget(n_ubatch=settings.n_ubatch),
+        host=HostTier(sizing.choose_cache(settings.cache_ram, sizing.free_memory()), can_cut=can_cut),
+        n_ctx=n_ctx,
+        recorder=recorder,
+        warn=warn,
+    )
+    return engine, _facts(model, settings, size.n_slots, n_ctx, can_cut=can_cut, safe_mode=safe_mode)
+
+
+def warm_up(context: Context) -> None:
+    """Decode one token and forget it: pages weights in, and shows an illegal instruction before any client waits."""
+    batch = Batch(2)
+    batch.add([0, 0], 0, 0, last_logits=True)
+    context.decode(batch)
+    context.drop(0)
+
+
+def _make_context(model: Model, settings: EngineSettings) -> tuple[Context, sizing.Size]:
+    cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)
+    size = sizing.choose_size(
+        n_ctx=settings.n_ctx,
+        n_slots=settings.n_slots,
+        n_ctx_train=model.n_ctx_train,
+        cell=cell,
+        free=sizing.free_memory(),
+    )
+    threads = settings.n_threads or sizing.usable_cores()
+    try:
+        context = Context(
+            model,
+            n_ctx=size.n_ctx * size.n_slots,
+            n_seq_max=size.n_slots,
+            n_batch=settings.n_batch,
+            n_ubatch=settings.n_ubatch,
+            n_threads=threads,
+            n_threads_batch=settings.n_threads_batch or threads,
+            unified=_unified(settings),
+            flash_attention=_flash_attention(settings),
+            cache_type_k=settings.cache_type_k,
+            cache_type_v=settings.cache_type_v,
+            rope_scaling=settings.rope_scaling,
+            rope_freq_base=settings.rope_freq_base,
+            rope_freq_scale=settings.rope_freq_scale,
+        )
+    except StartupError as error:
+        raise StartupError(
+            f"{error.message} (cells for {size.n_slots} x {size.n_ctx} tokens take about {size.n_bytes / 1e6:,.0f} MB, "
+            f"{sizing.free_memory() / 1e6:,.0f} MB are free)"
+        ) from error
+    warm_up(context)
+    return context, size
+
+
+def _unified(settings: EngineSettings) -> bool:
+    return settings.layout == "unified"
+
+
+def _flash_attention(settings: EngineSettings) -> bool:
+    """Flash attention halves decoding speed at depth on CPUs; quantized values need it, accelerators like it."""
+    if settings.flash_attention != "auto":
+        return settings.flash_attention == "on"
+    return settings.cache_type_v not in ("f32", "f16", "bf16") or library.has_accelerator()
+
+
+def _facts(
+    model: Model, settings: EngineSettings, n_slots: int, n_ctx: int, *, can_cut: bool, safe_mode: bool
+) -> ModelFacts:
+    threads = settings.n_threads or sizing.usable_cores()
+    return ModelFacts(
+        path=settings.model,
+        description=model.description,
+        architecture=model.metadata.get("general.architecture", "unknown"),
+        n_params=model.n_params,
+        n_bytes=model.n_bytes,
+        n_vocab=model.vocab.n_tokens,
+        vocab_type=model.vocab.type,
+        n_embd=model.n_embd,
+        n_layer=model.n_layer,
+        n_ctx_train=model.n_ctx_train,
+        n_ctx=n_ctx,
+        n_slots=n_slots,
+        layout="unified" if _unified(settings) else "split",
+        flash_attention=_flash_attention(settings),
+        n_threads=threads,
+        n_threads_batch=settings.n_threads_batch or threads,
+        chat_template=model.chat_template,
+        metadata={key: value for key, value in model.metadata.items() if key != "tokenizer.chat_template"},
+        can_cut=can_cut,
+        has_decoder=model.has_decoder,
+        engine=library.describe(),
+        safe_mode=safe_mode,
+    )

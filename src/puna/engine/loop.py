@@ -1,0 +1,263 @@
+"""The engine: one step after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence as SequenceOf
+from typing import Protocol
+
+from puna.engine.budget import StepBudget
+from puna.engine.constraint import ConstraintFactory
+from puna.engine.memory import Memory
+from puna.engine.reuse import PrefixReuse
+from puna.engine.runner import Runner
+from puna.engine.sampling import Choice, TokenSampler
+from puna.engine.scheduler import Plan, Scheduler
+from puna.engine.sequence import Sequence
+from puna.engine.stats import Counters, slot_states
+from puna.engine.tiers import HostTier
+from puna.errors import InvalidRequest
+from puna.ipc.blackbox import Phase
+from puna.ipc.frames import Abort, Output, Step, Submit
+from puna.llama.context import DecodeError, NoRoom
+from puna.llama.sampler import Candidates
+from puna.llama.vocab import Vocab
+from puna.types import Progress, StopType, Timings
+
+
+class Recorder(Protocol):
+    """Where the engine notes what it is about to do, for whoever finds it dead."""
+
+    def record(self, phase: Phase, ids: SequenceOf[int]) -> None: ...
+
+    def decoded(self) -> None: ...
+
+
+class Engine:
+    """Requests in, steps out. `step` plans, runs and applies; everything else serves one of the three."""
+
+    def __init__(
+        self,
+        *,
+        vocab: Vocab,
+        memory: Memory,
+        runner: Runner,
+        scheduler: Scheduler,
+        budget: StepBudget,
+        host: HostTier,
+        n_ctx: int,
+        recorder: Recorder,
+        warn: Callable[[str], None],
+    ) -> None:
+        """`n_ctx` is the most tokens of one sequence."""
+        self._vocab = vocab
+        self._memory = memory
+        self._runner = runner
+        self._scheduler = scheduler
+        self._budget = budget
+        self._host = host
+        self._n_ctx = n_ctx
+        self._recorder = recorder
+        self._candidates = Candidates(vocab.n_tokens)
+        self._constraints = ConstraintFactory(vocab)
+        self._logits = runner.logits
+        self._counters = Counters()
+        self._reuse = PrefixReuse(scheduler, memory, host, self._counters, warn)
+        self._outputs: list[Output] = []
+
+    # requests
+
+    def submit(self, request: Submit) -> None:
+        """Queue a request."""
+        self._scheduler.add(Sequence(request, arrived=time.monotonic()))
+
+    def abort(self, request: Abort) -> None:
+        """Stop a request; what it has read and produced stays in the cache. Unknown ids have already ended."""
+        sequence = self._scheduler.find(request.id)
+        if sequence is not None:
+            self._release(sequence)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self._scheduler.running or self._scheduler.waiting)
+
+    # one step
+
+    def step(self) -> Step:
+        """Admit, plan, run and apply once. Never raises for a request's fault: that ends the request alone."""
+        self._outputs = []
+        for sequence in self._scheduler.admit():
+            self._start(sequence)
+        self._reuse.serve_followers()
+        self._close_gap()
+        plan = self._plan()
+        if plan.pieces:
+            self._run(plan)
+        self._recorder.record("idle", ())
+        return self.report()
+
+    def report(self) -> Step:
+        """A frame with the outputs so far and the present state."""
+        outputs, self._outputs = tuple(self._outputs), []
+        return Step(outputs, self._counters.snapshot(self._scheduler, self._host), slot_states(self._scheduler))
+
+    def _plan(self) -> Plan:
+        n_decoding = sum(sequence.decoding for sequence in self._scheduler.running)
+        return self._scheduler.plan(self._budget.tokens(n_decoding), self._runner.capacity)
+
+    def _run(self, plan: Plan) -> None:
+        self._recorder.record("decode", [piece.sequence.id for piece in plan.pieces])
+        try:
+            ends, seconds = self._runner.run(plan)
+        except NoRoom as error:
+            self._make_room(plan, error)
+            return
+        except DecodeError as error:
+            for piece in plan.pieces:
+                self._fail(piece.sequence, f"the engine could not compute this: {error}", "fault")
+            return
+        self._recorder.decoded()
+        self._budget.observe(plan.n_decoding, plan.n_prefill, seconds)
+        self._counters.step(plan, seconds)
+        for sequence, row in ends:
+            self._advance(sequence, row)
+        for piece in plan.pieces:
+            self._report_progress(piece.sequence)
+
+    # starting
+
+    def _start(self, sequence: Sequence) -> None:
+        """First work on an admitted request: its sampler, and as much of its prompt as can be had for nothing."""
+        sequence.started = time.monotonic()
+        self._recorder.record("constrain", (sequence.id,))
+        try:
+            self._make_sampler(sequence)
+        except InvalidRequest as error:
+            self._fail(sequence, error.message, "invalid")
+            return
+        if sequence.submit.cache_prompt:
+            self._reuse.find(sequence)
+
+    def _make_sampler(self, sequence: Sequence) -> None:
+        if sequence.sampler is not None:  # it was preempted and goes on with what it had
+            return
+        request = sequence.submit
+        matcher = self._constraints.make(request.constraint) if request.constraint else None
+        sampler = TokenSampler(request.sampling, self._vocab, matcher, self._n_ctx)
+        sequence.sampler = sampler
+        sampler.prime(list(request.prompt), list(request.produced), self._candidates)
+
+    def _close_gap(self) -> None:
+        """Move one sequence down to a free seat where the layout wants seats to be consecutive."""
+        gap = self._scheduler.gap() if self._memory.compact else None
+        if gap is None:
+            return
+        sequence, seat = gap
+        if sequence.n_done:
+            self._memory.move(sequence.seat, seat)
+        sequence.seat = seat
+
+    # going on
+
+    def _advance(self, sequence: Sequence, row: int) -> None:
+        """All of a sequence's tokens are in memory: choose the next one, or end it."""
+        request, sampler = sequence.submit, sequence.sampler
+        assert sampler is not None
+        if request.max_tokens == 0:
+            self._end(sequence, "limit")
+            return
+        self._recorder.record("sample", (sequence.id,))
+        try:
+            choice = sampler.choose(self._logits(row), self._candidates)
+        except (InvalidRequest, ValueError) as error:
+            kind = "invalid" if isinstance(error, InvalidRequest) else "fault"
+            self._fail(sequence, str(error), kind)
+            return
+        now = time.monotonic()
+        first = sequence.first_token == 0
+        if first:
+            sequence.first_token = now
+        if choice.ends:
+            self._end(sequence, "eos")
+            return
+        sequence.tokens.append(choice.token)
+        self._counters.predicted_tokens += 1
+        self._emit(sequence, choice, first)
+
+    def _emit(self, sequence: Sequence, choice: Choice, first: bool) -> None:
+        end = self._end_after_token(sequence)
+        self._outputs.append(
+            Output(
+                id=sequence.id,
+                tokens=(choice.token,),
+                probs=(choice.prob,) if choice.prob else (),
+                end=end,
+                slot=sequence.slot,
+                timings=self._timings(sequence) if first or end != "none" else None,
+            )
+        )
+        if end != "none":
+            self._release(sequence)
+
+    def _end_after_token(self, sequence: Sequence) -> StopType:
+        limit = sequence.submit.max_tokens
+        if sequence.sampler is not None and sequence.sampler.complete:
+            return "eos"
+        if 0 <= limit <= sequence.n_produced or len(sequence.tokens) >= self._n_ctx:
+            return "limit"
+        return "none"
+
+    def _report_progress(self, sequence: Sequence) -> None:
+        done = min(sequence.n_done, sequence.n_prompt)
+        if not sequence.submit.want_progress or done == sequence.last_progress or sequence.seat < 0:
+            return
+        sequence.last_progress = done
+        elapsed = 1000 * (time.monotonic() - sequence.started)
+        progress = Progress(sequence.n_prompt, sequence.n_cached, done, elapsed)
+        self._outputs.append(Output(id=sequence.id, progress=progress, slot=sequence.slot))
+
+    # ending
+
+    def _end(self, sequence: Sequence, end: StopType) -> None:
+        self._outputs.append(Output(id=sequence.id, end=end, slot=sequence.slot, timings=self._timings(sequence)))
+        self._release(sequence)
+
+    def _fail(self, sequence: Sequence, message: str, kind: str) -> None:
+        blame = "invalid" if kind == "invalid" else "fault"
+        self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind=blame, slot=sequence.slot))
+        self._release(sequence, keep=False)
+
+    def _release(self, sequence: Sequence, *, keep: bool = True) -> None:
+        """Give back a sequence's seat. What it holds goes to host memory first, unless that is not wanted."""
+        self._scheduler.remove(sequence)
+        if sequence.seat >= 0:
+            if keep:
+                self._reuse.keep(sequence)
+            self._memory.drop(sequence.seat)
+            sequence.seat = -1
+        if sequence.sampler is not None:
+            sequence.sampler.close()
+            sequence.sampler = None
+
+    def _make_room(self, plan: Plan, error: NoRoom) -> None:
+        """Cells ran out: the youngest sequence in the plan waits until there are some."""
+        youngest = max((piece.sequence for piece in plan.pieces), key=lambda sequence: sequence.started)
+        if len(self._scheduler.running) == 1:
+            self._fail(youngest, f"the context has no room for this sequence: {error}", "fault")
+            return
+        self._reuse.keep(youngest)
+        self._memory.drop(youngest.seat)
+        self._scheduler.preempt(youngest)
+
+    def _timings(self, sequence: Sequence) -> Timings:
+        now = time.monotonic()
+        first = sequence.first_token or now
+        return Timings(
+            cache_n=sequence.n_cached,
+            prompt_n=sequence.n_prompt - sequence.n_cached,
+            prompt_ms=1000 * (first - sequence.started),
+            predicted_n=sequence.n_produced,
+            predicted_ms=1000 * (now - first),
+            queue_ms=1000 * (sequence.started - sequence.arrived),
+        )

@@ -1,0 +1,93 @@
+"""Not reading again what was read before: prefixes from running sequences, from leaders, from host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from puna.engine.memory import Memory, MemoryFault
+from puna.engine.scheduler import Scheduler
+from puna.engine.sequence import Sequence
+from puna.engine.stats import Counters
+from puna.engine.tiers import Entry, HostTier
+from puna.llama.context import DecodeError
+
+
+class PrefixReuse:
+    """Fills a seat with the longest prefix that can be had for nothing, and keeps what a leaving sequence has read."""
+
+    def __init__(
+        self, scheduler: Scheduler, memory: Memory, host: HostTier, counters: Counters, warn: Callable[[str], None]
+    ) -> None:
+        self._scheduler = scheduler
+        self._memory = memory
+        self._host = host
+        self._counters = counters
+        self._warn = warn
+
+    def find(self, sequence: Sequence) -> None:
+        """Give a sequence in an empty seat the longest known prefix, or a leader to wait for."""
+        stored = self._host.find(sequence.tokens)
+        n_stored = stored.length if stored else 0
+        leader, n_shared = self._scheduler.best_running(sequence)
+        n_now = min(n_shared, leader.n_done) if leader else 0
+        if leader and self._scheduler.should_wait(leader, n_shared, max(n_stored, n_now)):
+            sequence.leader, sequence.leader_goal = leader, n_shared
+        elif leader and n_now and n_now >= n_stored:
+            self._copy(leader, [(sequence, n_now)])
+        elif stored:
+            self._wake(sequence, stored.value, n_stored)
+
+    def serve_followers(self) -> None:
+        """Copy to everybody whose leader has got far enough; look anew for those whose leader has left."""
+        for followers in self._scheduler.ready_followers():
+            leader = followers[0].leader
+            assert leader is not None
+            targets = [(sequence, sequence.leader_goal) for sequence in followers]
+            for sequence in followers:
+                sequence.leader, sequence.leader_goal = None, 0
+            self._copy(leader, targets)
+        for sequence in list(self._scheduler.running):
+            if sequence.leader_goal and sequence.leader is None:
+                sequence.leader_goal = 0
+                self.find(sequence)
+
+    def keep(self, sequence: Sequence) -> None:
+        """Put what a sequence has in memory to rest, unless that is stored already or not wanted."""
+        tokens = sequence.tokens[: sequence.n_done]
+        if not tokens or not sequence.submit.cache_prompt or self._host.capacity == 0 or self._host.covers(tokens):
+            return
+        held = self._memory.length(sequence.seat)
+        if held != len(tokens):
+            self._warn(f"a sequence of {len(tokens)} tokens holds {held} in memory; it is not kept")
+            return
+        try:
+            self._host.put(tokens, self._memory.rest(sequence.seat))
+        except DecodeError as error:
+            self._warn(f"a prompt could not be kept: {error}")
+
+    def _wake(self, sequence: Sequence, entry: Entry, length: int) -> None:
+        try:
+            self._memory.wake(sequence.seat, entry.state, length)
+        except MemoryFault as error:
+            self._warn(f"a stored prompt was not used: {error}")
+            self._host.discard(entry)
+        else:
+            self._host.touch(entry)
+            self._credit(sequence, length)
+
+    def _copy(self, leader: Sequence, targets: list[tuple[Sequence, int]]) -> None:
+        try:
+            self._memory.share(leader.seat, [(sequence.seat, length) for sequence, length in targets])
+        except MemoryFault as error:
+            self._warn(f"a running prompt was not shared: {error}")
+            for sequence, _ in targets:
+                self._memory.drop(sequence.seat)
+        else:
+            for sequence, length in targets:
+                self._credit(sequence, length)
+
+    def _credit(self, sequence: Sequence, length: int) -> None:
+        sequence.n_done = length
+        sequence.n_cached = min(length, sequence.n_prompt)
+        self._counters.cache_hits += 1
+        self._counters.cache_tokens += sequence.n_cached

@@ -1,0 +1,164 @@
+"""Who runs, who waits, and what goes into the next step. Pure bookkeeping: no clock, no memory, no model."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from puna.engine.sequence import Sequence
+from puna.engine.slots import choose_slot
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Part of a step: the next `count` pending tokens of a sequence."""
+
+    sequence: Sequence
+    count: int
+
+    @property
+    def reaches_end(self) -> bool:
+        """Whether nothing is pending after it, so that its last row's logits choose a token."""
+        return self.count == self.sequence.n_pending
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One step: decoding sequences and prefill pieces, ordered by seat."""
+
+    pieces: tuple[Piece, ...]
+    n_decoding: int
+    n_prefill: int
+    """Prompt tokens in it."""
+
+
+class Scheduler:
+    """A queue of waiting requests and a set of running ones, at most one a seat."""
+
+    def __init__(self, n_seats: int, *, can_cut: bool = True, share_at_least: int = 32) -> None:
+        self.n_seats = n_seats
+        self._can_cut = can_cut
+        self._share_at_least = share_at_least
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
+        """In order of admission."""
+
+    # queue
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a new request."""
+        self.waiting.append(sequence)
+
+    def find(self, request: int) -> Sequence | None:
+        """The waiting or running sequence of a request."""
+        return next((s for s in (*self.running, *self.waiting) if s.id == request), None)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Take a sequence out, whether it waits or runs. Its seat and slot are free at once."""
+        if sequence in self.running:
+            self.running.remove(sequence)
+        else:
+            self.waiting.remove(sequence)
+        for other in self.running:
+            if other.leader is sequence:
+                other.leader = None
+        sequence.leader = None
+
+    def admit(self) -> Iterator[Sequence]:
+        """Give seats to waiting requests in order, as long as there are any; each is yielded once it has one."""
+        while self.waiting and len(self.running) < self.n_seats:
+            sequence = self.waiting.popleft()
+            taken = {other.seat for other in self.running}
+            sequence.seat = next(seat for seat in range(self.n_seats) if seat not in taken)
+            sequence.slot = choose_slot(sequence.submit.id_slot, self.n_seats, {other.slot for other in self.running})
+            self.running.append(sequence)
+            yield sequence
+
+    def preempt(self, sequence: Sequence) -> None:
+        """Send a running sequence back to the head of the queue; what it had produced stays with it."""
+        self.remove(sequence)
+        sequence.seat = sequence.slot = -1
+        sequence.n_done = 0
+        self.waiting.appendleft(sequence)
+
+    # prefixes
+
+    def best_running(self, sequence: Sequence) -> tuple[Sequence | None, int]:
+        """The running sequence that has, or will soon have, the longest prefix of `sequence` in memory; how long."""
+        best, length = None, 0
+        for other in self.running:
+            if other is sequence or not other.submit.cache_prompt:
+                continue
+            shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
+            if not self._can_cut and shared < other.n_done:
+                continue  # it is already past the common part and cannot be cut back to it
+            if shared > length:
+                best, length = other, shared
+        return best, length
+
+    def should_wait(self, leader: Sequence, shared: int, available: int) -> bool:
+        """Whether to wait for a leader to compute `shared` tokens of which `available` can be had now."""
+        return leader.n_done < shared and shared - available >= self._share_at_least
+
+    def followers(self, leader: Sequence) -> list[Sequence]:
+        """Sequences that wait for a prefix which `leader` is computing."""
+        return [other for other in self.running if other.leader is leader]
+
+    def ready_followers(self) -> list[list[Sequence]]:
+        """Followers whose leader has computed what they wait for, grouped by leader."""
+        ready: dict[int, list[Sequence]] = {}
+        for sequence in self.running:
+            if sequence.leader is not None and sequence.leader.n_done >= sequence.leader_goal:
+                ready.setdefault(sequence.leader.id, []).append(sequence)
+        return list(ready.values())
+
+    # seats
+
+    def gap(self) -> tuple[Sequence, int] | None:
+        """A sequence and the lower free seat it should move to, so that the seats in use become consecutive.
+
+        None while they are, or while waiting requests are about to fill the gap.
+        """
+        if not self.running or self.waiting:
+            return None
+        last = max(self.running, key=lambda sequence: sequence.seat)
+        if last.seat < len(self.running):
+            return None
+        taken = {sequence.seat for sequence in self.running}
+        return last, next(seat for seat in range(self.n_seats) if seat not in taken)
+
+    # planning
+
+    def plan(self, prefill_budget: int, capacity: int) -> Plan:
+        """The next step: one token of every decoding sequence, then prompt tokens within the budget.
+
+        Of the budget the oldest prompt gets at least half, so that it always advances; the rest goes to the prompts
+        with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
+        """
+        decoding = [sequence for sequence in self.running if sequence.decoding]
+        prefilling = [s for s in self.running if not s.decoding and s.n_pending and s.leader is None]
+        pieces = [Piece(sequence, 1) for sequence in decoding[:capacity]]
+        counts = self._share_out(prefilling, min(prefill_budget, capacity - len(pieces)))
+        pieces += [Piece(sequence, counts[sequence.id]) for sequence in prefilling if counts[sequence.id]]
+        pieces.sort(key=lambda piece: piece.sequence.seat)
+        return Plan(tuple(pieces), min(len(decoding), capacity), sum(counts.values()))
+
+    def _share_out(self, prefilling: list[Sequence], budget: int) -> dict[int, int]:
+        limits = {sequence.id: self._limit(sequence) for sequence in prefilling}
+        counts = dict.fromkeys(limits, 0)
+        if not prefilling:
+            return counts
+        oldest = prefilling[0]
+        counts[oldest.id] = min(limits[oldest.id], max(1, budget // 2) if len(prefilling) > 1 else budget)
+        left = budget - counts[oldest.id]
+        for sequence in sorted(prefilling, key=lambda sequence: sequence.n_pending):
+            extra = min(limits[sequence.id] - counts[sequence.id], max(0, left))
+            counts[sequence.id] += extra
+            left -= extra
+        return counts
+
+    def _limit(self, sequence: Sequence) -> int:
+        """Most tokens a prompt may advance: not past a point where a follower waits to copy it."""
+        goals: Iterable[int] = (f.leader_goal - sequence.n_done for f in self.followers(sequence))
+        return min([sequence.n_pending, *(goal for goal in goals if goal > 0)])

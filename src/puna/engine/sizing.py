@@ -1,0 +1,105 @@
+"""How many sequences of what length suit a model and a machine. Pure, but for the two functions that look at the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_N_CTX = 8192
+"""Context length of a sequence where neither user nor model asks for less."""
+
+MOST_SLOTS = 16
+MEMORY_SHARE = 0.1
+"""Share of the free memory that cells may take where the user does not say otherwise."""
+
+CACHE_SHARE = 0.1
+"""Share of the free memory that resting prompts may take."""
+
+MOST_CACHE = 8 * 1024**3
+
+TYPE_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32, "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32}
+SMALLEST_TYPE = 18 / 32
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A context's shape."""
+
+    n_ctx: int
+    """Tokens of one sequence."""
+    n_slots: int
+    n_bytes: int
+    """Estimated memory of the cells."""
+
+
+def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: str, type_v: str) -> int:
+    """Bytes that one token takes in the KV cells; an upper bound where layers differ."""
+    arch = metadata.get("general.architecture", "")
+
+    def number(key: str, default: int) -> int:
+        text = metadata.get(f"{arch}.{key}", "")
+        numbers = [int(part) for part in text.strip("[]").split(",") if part.strip().isdigit()]
+        return max(numbers, default=default)
+
+    n_head = number("attention.head_count", 1)
+    n_head_kv = number("attention.head_count_kv", n_head)
+    head = n_embd // max(1, n_head)
+    key, value = number("attention.key_length", head), number("attention.value_length", head)
+    k_bytes, v_bytes = (TYPE_BYTES.get(kind, SMALLEST_TYPE) for kind in (type_k, type_v))
+    return max(1, int(n_layer * n_head_kv * (key * k_bytes + value * v_bytes)))
+
+
+def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int) -> Size:
+    """Fill in what the user left open (0).
+
+    `cell` is bytes a token, `free` the bytes of memory that are free. Fewer sequences are preferred to shorter ones;
+    when not even one fits, its length is halved down to 512 tokens. What the user did ask for is never changed.
+    """
+    allowed = int(free * MEMORY_SHARE)
+    length = n_ctx or min(n_ctx_train or DEFAULT_N_CTX, DEFAULT_N_CTX)
+    if n_ctx == 0:
+        wanted = n_slots or 1
+        while length > 512 and wanted * length * cell > allowed:
+            length //= 2
+    slots = n_slots or max(1, min(MOST_SLOTS, allowed // (length * cell)))
+    return Size(length, slots, length * slots * cell)
+
+
+def usable_cores() -> int:
+    """Cores that this process may use: its affinity mask, and its control group's quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return cores
+    return cores if quota == "max" else max(1, min(cores, -(-int(quota) // int(period))))
+
+
+def free_memory() -> int:
+    """Bytes that can be taken without swapping; 4 GiB where the system does not say."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return min(int(line.split()[1]) * 1024, _group_limit())
+    except OSError:
+        pass  # not Linux
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return 4 * 1024**3
+
+
+def _group_limit() -> int:
+    """What the control group leaves of its memory limit, in bytes; huge without one."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii").strip()
+    except OSError:
+        return 2**62
+    return 2**62 if limit == "max" else max(0, int(limit) - int(used))
+
+
+def choose_cache(cache_ram: int, free: int) -> int:
+    """Bytes for resting prompts: what the user said, or a share of the free memory for -1."""
+    return cache_ram if cache_ram >= 0 else min(MOST_CACHE, int(free * CACHE_SHARE))

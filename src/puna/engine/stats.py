@@ -1,0 +1,69 @@
+"""What the engine counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from puna.engine.scheduler import Plan, Scheduler
+from puna.engine.tiers import HostTier
+from puna.types import EngineStats, SlotState
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the worker's start."""
+
+    n_decode: int = 0
+    n_busy_slots: int = 0
+    prompt_tokens: int = 0
+    prompt_seconds: float = 0.0
+    predicted_tokens: int = 0
+    predicted_seconds: float = 0.0
+    cache_hits: int = 0
+    cache_tokens: int = 0
+    n_tokens_max: int = 0
+
+    def step(self, plan: Plan, seconds: float) -> None:
+        """Count a finished step; its time goes to prefill and decode by their share of its rows."""
+        self.n_decode += 1
+        self.n_busy_slots += len(plan.pieces)
+        self.prompt_tokens += plan.n_prefill
+        rows = plan.n_prefill + plan.n_decoding
+        self.prompt_seconds += seconds * plan.n_prefill / rows
+        self.predicted_seconds += seconds * plan.n_decoding / rows
+        self.n_tokens_max = max(self.n_tokens_max, *(piece.sequence.n_done for piece in plan.pieces))
+
+    def snapshot(self, scheduler: Scheduler, host: HostTier) -> EngineStats:
+        """The counters and the present state as the server gets them."""
+        return EngineStats(
+            n_running=len(scheduler.running),
+            n_waiting=len(scheduler.waiting),
+            cells_used=sum(sequence.n_done for sequence in scheduler.running),
+            cache_bytes=host.n_bytes,
+            cache_entries=len(host),
+            cache_hits=self.cache_hits,
+            cache_tokens=self.cache_tokens,
+            cache_evictions=host.n_evicted,
+            n_decode=self.n_decode,
+            n_busy_slots=self.n_busy_slots,
+            prompt_tokens=self.prompt_tokens,
+            prompt_ms=1000 * self.prompt_seconds,
+            predicted_tokens=self.predicted_tokens,
+            predicted_ms=1000 * self.predicted_seconds,
+            n_tokens_max=self.n_tokens_max,
+        )
+
+
+def slot_states(scheduler: Scheduler) -> tuple[SlotState, ...]:
+    """The busy slots, as the server gets them."""
+    return tuple(
+        SlotState(
+            id=sequence.slot,
+            busy=True,
+            request=sequence.id,
+            n_prompt=sequence.n_prompt,
+            n_prompt_done=min(sequence.n_done, sequence.n_prompt),
+            n_decoded=sequence.n_produced,
+        )
+        for sequence in scheduler.running
+    )

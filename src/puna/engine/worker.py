@@ -1,0 +1,108 @@
+"""The worker process: frames in, steps out. `python -m puna.engine.worker --channel FD --blackbox FD`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import signal
+import sys
+import threading
+
+from puna.engine.assembly import assemble
+from puna.engine.loop import Engine
+from puna.errors import StartupError
+from puna.ipc.blackbox import BlackBox
+from puna.ipc.channel import WorkerChannel
+from puna.ipc.frames import Abort, Failed, Load, Loading, Ready, Submit, ToWorker
+
+
+class Inbox:
+    """Reads frames on a thread of its own, so that they are at hand between two steps.
+
+    When the server goes away the whole process ends at once, whatever the engine is doing: nobody is left to want it.
+    """
+
+    def __init__(self, channel: WorkerChannel) -> None:
+        self._channel = channel
+        self._frames: queue.SimpleQueue[ToWorker] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._read, name="inbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def _read(self) -> None:
+        while (frame := self._channel.recv()) is not None:
+            self._frames.put(frame)
+        os._exit(0)
+
+    def take(self, *, wait: bool) -> list[ToWorker]:
+        """The frames that have come; with `wait`, at least one."""
+        frames = [self._frames.get()] if wait else []
+        while True:
+            try:
+                frames.append(self._frames.get_nowait())
+            except queue.Empty:
+                return frames
+
+
+def warn(text: str) -> None:
+    """Say something to the server's log, which reads this process' stderr."""
+    print(f"puna worker: {text}", file=sys.stderr, flush=True)
+
+
+def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
+    """Do what the first frame asks for and report it; None when the model could not be loaded."""
+    frame = channel.recv()
+    if not isinstance(frame, Load):
+        return None
+    box.record("load", ())
+    reported = 0.0
+
+    def progress(done: float) -> None:
+        nonlocal reported
+        if done - reported >= 0.05:
+            reported = done
+            channel.send(Loading(done))
+
+    try:
+        engine, facts = assemble(frame.settings, safe_mode=frame.safe_mode, recorder=box, progress=progress, warn=warn)
+    except StartupError as error:
+        channel.send(Failed(error.message))
+        return None
+    channel.send(Ready(facts))
+    return engine
+
+
+def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
+    """The loop: take what has come, step, send."""
+    while True:
+        for frame in inbox.take(wait=engine.idle):
+            if isinstance(frame, Submit):
+                engine.submit(frame)
+            elif isinstance(frame, Abort):
+                engine.abort(frame)
+        channel.send(engine.report() if engine.idle else engine.step())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="puna.engine.worker")
+    parser.add_argument("--channel", type=int, required=True)
+    parser.add_argument("--blackbox", type=int, required=True)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business, which drains first
+    channel = WorkerChannel(arguments.channel)
+    box = BlackBox(arguments.blackbox)
+    engine = load(channel, box)
+    if engine is None:
+        return 1
+    inbox = Inbox(channel)
+    inbox.start()
+    try:
+        serve(engine, channel, inbox)
+    except (BrokenPipeError, ConnectionResetError):
+        return 0  # the server has gone
+
+
+if __name__ == "__main__":
+    sys.exit(main())
