@@ -1,0 +1,37 @@
+"""`puna serve`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+from puna import settings
+from puna.cli.model import NO_MODEL, with_model
+from puna.errors import StartupError
+
+INTRODUCTION = """usage: puna serve [-m FILE] [FLAGS]
+
+Serves a GGUF model over HTTP on http://127.0.0.1:8080 unless told otherwise. Each option can also be given as the
+variable PUNA_<NAME>, as llama.cpp's LLAMA_ARG_<NAME>, or in a TOML file (--config); flags win over variables, variables
+over the file.
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Serve until told to stop."""
+    if any(word in {"-h", "--help", "--usage"} for word in arguments):
+        print(INTRODUCTION)
+        print(settings.option_help(min(120, shutil.get_terminal_size((100, 24)).columns)))
+        return 0
+    loaded = settings.load(arguments, os.environ)
+    chosen = with_model(loaded.settings)
+    if not chosen.engine.model:
+        raise StartupError(NO_MODEL)
+    for note in loaded.notes:
+        print(f"puna: {note}", file=sys.stderr)
+    # imported late: a wrong flag is reported at once, without waiting for the web framework
+    from puna.server.run import run as run_server
+
+    return run_server(chosen)
