@@ -1,0 +1,168 @@
+"""One request's outputs made into chunks: pure, so that any grouping of tokens into steps can be tested."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from puna.client.text import TextStream
+from puna.errors import InvalidRequest, PunaError, ServerFault
+from puna.ipc.frames import Output, Submit
+from puna.types import Chunk, Generation, Progress, StopType, Timings, TokenProb
+
+
+class Assembly:
+    """Holds what a request has produced and turns each output into at most one chunk (two with prefill progress).
+
+    Tokens and probabilities are in exactly one chunk each; without `every_token` they wait for the text they belong to.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        piece: Callable[[int], bytes],
+        *,
+        every_token: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`piece` gives a token's bytes, `clock` the time in seconds."""
+        self.generation = generation
+        self.produced: list[int] = []
+        """Every token so far."""
+        self.ended = False
+        self.error: PunaError | None = None
+        """Set when it ended with an error."""
+        self._piece = piece
+        self._every_token = every_token
+        self._clock = clock
+        self._text = TextStream(generation.stop)
+        self._tokens: list[int] = []
+        self._probs: list[TokenProb] = []
+        self._slot = -1
+        self._first: Timings | None = None
+        self._first_at = 0.0
+        self._resumed = False
+        self._stated: Timings | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string ended it, in which case the worker has to be told."""
+        return self._text.stopped is not None
+
+    @property
+    def length(self) -> int:
+        """Tokens so far, the prompt included."""
+        return len(self.generation.prompt) + len(self.produced)
+
+    @property
+    def full(self) -> bool:
+        """Whether it has all the tokens it may have, so that a new worker has nothing to do for it."""
+        limit = self.generation.max_tokens
+        return 0 < limit <= len(self.produced)
+
+    def submit(self, id: int) -> Submit:
+        """Return the frame that starts it, or goes on with it where it is now."""
+        generation = self.generation
+        self._resumed = bool(self.produced)
+        return Submit(
+            id=id,
+            prompt=generation.prompt,
+            produced=tuple(self.produced),
+            max_tokens=generation.max_tokens,
+            sampling=generation.sampling,
+            constraint=generation.constraint,
+            cache_prompt=generation.cache_prompt,
+            id_slot=generation.id_slot,
+            want_progress=generation.want_progress,
+        )
+
+    def feed(self, output: Output) -> list[Chunk]:
+        """Take one output; return the chunks that it makes, in order."""
+        chunks: list[Chunk] = []
+        self._slot = output.slot if output.slot >= 0 else self._slot
+        if output.timings is not None:
+            self._stated = output.timings
+        text = self._take(output)
+        if output.progress is not None:
+            chunks.append(self._report(output.progress))
+        if output.end == "error":
+            chunks += self._some(text + self._text.finish())
+            self.fail(InvalidRequest(output.error) if output.error_kind == "invalid" else ServerFault(output.error))
+            return chunks
+        if output.end != "none" or self.stopped:
+            chunks.append(self._last(text, output.end))
+        else:
+            chunks += self._some(text)
+        return chunks
+
+    def limit(self) -> Chunk:
+        """End it because it has all its tokens."""
+        return self._last("", "limit")
+
+    def fail(self, error: PunaError) -> None:
+        """End it with an error, if it goes on."""
+        if not self.ended:
+            self.ended = True
+            self.error = error
+
+    def _take(self, output: Output) -> str:
+        """Take tokens up to the one that completes a stop string; return the text they release."""
+        if not output.tokens:
+            return ""
+        if self._first is None:
+            self._first = output.timings or Timings(prompt_n=len(self.generation.prompt))
+            self._first_at = self._clock()
+        text = ""
+        taken = 0
+        for token in output.tokens:
+            taken += 1
+            text += self._text.feed(self._piece(token))
+            if self._text.stopped is not None:
+                break
+        tokens = output.tokens[:taken]
+        self.produced += tokens
+        self._tokens += tokens
+        self._probs += output.probs[:taken]
+        return text
+
+    def _some(self, text: str) -> list[Chunk]:
+        if not text and not (self._every_token and self._tokens):
+            return []
+        return [self._chunk(text, self._running())]
+
+    def _last(self, text: str, end: StopType) -> Chunk:
+        text += self._text.finish()
+        self.ended = True
+        word = self._text.stopped
+        # The worker's own account covers neither a cut in mid-step nor what a worker before it has done.
+        exact = word is None and not self._resumed
+        timings = self._stated if exact and self._stated is not None else self._running()
+        if word is not None:
+            return msgspec.structs.replace(self._chunk(text, timings), stop_type="word", stopping_word=word)
+        return msgspec.structs.replace(self._chunk(text, timings), stop_type=end)
+
+    def _report(self, progress: Progress) -> Chunk:
+        return Chunk(progress=progress, slot=self._slot)
+
+    def _chunk(self, text: str, timings: Timings) -> Chunk:
+        chunk = Chunk(text=text, tokens=tuple(self._tokens), probs=tuple(self._probs), slot=self._slot, timings=timings)
+        self._tokens.clear()
+        self._probs.clear()
+        return chunk
+
+    def _running(self) -> Timings:
+        """The figures as seen from here, which go on across workers."""
+        if self._first is None:
+            return self._stated or Timings()
+        if self._stated is not None and not self._resumed and self._stated.predicted_n == len(self.produced):
+            return self._stated
+        return Timings(
+            cache_n=self._first.cache_n,
+            prompt_n=self._first.prompt_n,
+            prompt_ms=self._first.prompt_ms,
+            queue_ms=self._first.queue_ms,
+            predicted_n=len(self.produced),
+            predicted_ms=self._first.predicted_ms + (self._clock() - self._first_at) * 1000,
+        )
