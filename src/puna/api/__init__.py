@@ -1,0 +1,1 @@
+"""Wire formats, a folder a dialect; what they share lies beside them. Dialects never import each other."""

@@ -1,0 +1,62 @@
+"""`logit_bias` in all its forms: pairs or an object, token ids or texts, a number or `false` for a ban."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from puna.errors import InvalidRequest
+from puna.service.ports import Tokenizer
+from puna.service.prompts import outside
+
+STRONGEST = 10_000.0
+"""Larger biases are made this large: more would change no choice, and sums of logits could overflow."""
+
+_ID = re.compile(r"[+-]?[0-9]{1,12}")
+
+
+def decode_bias(value: Any, tokenizer: Tokenizer, *, texts: bool) -> tuple[tuple[int, float], ...]:
+    """(token id, bias) pairs; of a token that occurs twice the last one counts. Raises `InvalidRequest`.
+
+    `texts` says whether a text may stand for the tokens that it is made of; an object's key that is a whole number is
+    always an id.
+    """
+    if value is None:
+        return ()
+    biases: dict[int, float] = {}
+    if isinstance(value, dict):
+        for key, number in value.items():
+            at = f"logit_bias.{key[:64]}"
+            token = int(key) if _ID.fullmatch(key) else key
+            _add(biases, tokenizer, token, number, at, texts=texts)
+    elif isinstance(value, list):
+        for index, pair in enumerate(value):
+            at = f"logit_bias.{index}"
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise InvalidRequest(f"Field '{at}': a pair of token and bias is expected", param=at)
+            _add(biases, tokenizer, pair[0], pair[1], at, texts=texts)
+    else:
+        raise InvalidRequest("Field 'logit_bias': a list of pairs or an object is expected", param="logit_bias")
+    return tuple(biases.items())
+
+
+def _add(biases: dict[int, float], tokenizer: Tokenizer, token: Any, number: Any, at: str, *, texts: bool) -> None:
+    bias = _bias(number, at)
+    if isinstance(token, int) and not isinstance(token, bool):
+        if not 0 <= token < tokenizer.n_tokens:
+            raise outside(token, tokenizer.n_tokens, at)
+        biases[token] = bias
+    elif isinstance(token, str) and texts:
+        biases.update(dict.fromkeys(tokenizer.tokenize(token, add_special=False, parse_special=False), bias))
+    else:
+        expected = "a token id or a text" if texts else "a token id"
+        raise InvalidRequest(f"Field '{at}': {expected} is expected", param=at)
+
+
+def _bias(number: Any, at: str) -> float:
+    if number is False:
+        return -math.inf
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+        raise InvalidRequest(f"Field '{at}': the bias has to be a finite number, or false to ban the token", param=at)
+    return min(STRONGEST, max(-STRONGEST, float(number)))

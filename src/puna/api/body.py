@@ -1,0 +1,117 @@
+"""Request bodies: raw bytes with a size limit, then JSON that is strict about what JSON is.
+
+What is refused, always with a 400 (413 over the size limit): anything but an object, text that is not UTF-8, lone
+surrogates, NaN and infinities, more than `MAX_DEPTH` levels of nesting. Of a key that occurs twice the last one counts.
+The content type is not looked at, so that `curl -d` works as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from puna.api.disconnect import ClientGone
+from puna.errors import InvalidRequest, TooLarge
+
+MAX_DEPTH = 100
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+async def read(request: Request, limit: int) -> bytes:
+    """The whole body. Raises `TooLarge` as soon as it is known to be over `limit` bytes."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limit:
+        raise TooLarge(f"the request body has {declared} bytes; the limit is {limit}")
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise TooLarge(f"the request body is over the limit of {limit} bytes")
+            parts.append(part)
+    except ClientDisconnect as error:
+        raise ClientGone from error
+    return b"".join(parts)
+
+
+def parse(raw: bytes) -> dict[str, Any]:
+    """The JSON object in `raw`. Raises `InvalidRequest`."""
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    if not raw.strip():
+        raise InvalidRequest("the request body is empty; a JSON object is expected")
+    if nested_deeper(raw, MAX_DEPTH):
+        raise InvalidRequest(f"the request body is not valid JSON, or is nested more than {MAX_DEPTH} levels deep")
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.ValidationError:
+        # A number beyond what a float can hold: as an infinity it gets far enough for the field to be named.
+        value = _parse_slowly(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidRequest(f"the request body is not valid JSON: {_reason(raw, error)}") from error
+    if not isinstance(value, dict):
+        raise InvalidRequest("the request body has to be a JSON object")
+    return value
+
+
+def nested_deeper(raw: bytes, limit: int) -> bool:
+    """Whether JSON text has more than `limit` levels of brackets; also true for unbalanced text with many of them."""
+    if raw.count(b"[") + raw.count(b"{") <= limit:
+        return False
+    outside_strings = b"".join(raw.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
+    brackets = outside_strings.translate(_SQUARE, _NOT_BRACKETS)
+    for _ in range(limit):
+        if not brackets:
+            return False
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+def _parse_slowly(raw: bytes) -> Any:
+    try:
+        return json.loads(raw, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise InvalidRequest("the request body is not valid JSON: a number is out of range") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _reason(raw: bytes, error: Exception) -> str:
+    if "\\u" in str(error) or "surrogate" in str(error) or b"\\ud" in raw.lower():
+        return f"{error} (perhaps a lone surrogate)"
+    return str(error)
+
+
+def validate(model: type[Model], value: dict[str, Any]) -> Model:
+    """The value as a model. Raises `InvalidRequest` that names the first field at fault."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = field_path(first["loc"], value, missing=first["type"] == "missing")
+        message = first["msg"].removeprefix("Value error, ")
+        raise InvalidRequest(f"Field '{where}': {message}" if where else message, param=where or None) from error
+
+
+def field_path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> str:
+    """Where in the body a validation error lies, without the names that only the schema knows."""
+    path: list[str] = []
+    for part in location:
+        if (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        ):
+            value = value[part]
+            path.append(str(part))
+    if missing:
+        path.append(str(location[-1]))
+    return ".".join(path)

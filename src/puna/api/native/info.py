@@ -1,0 +1,51 @@
+"""`/props` and `/slots`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from puna.api.decode import default_sampling
+from puna.api.native.settings import default_settings_object
+from puna.service.service import BUILD, Service
+
+
+def props_object(service: Service) -> dict[str, Any]:
+    """What a client may want to know of the model and the server."""
+    facts, settings, tokenizer = service.facts, service.settings, service.tokenizer
+    sampling = default_sampling(settings.sampling_defaults)
+    seed = int(settings.sampling_defaults.get("seed", -1))
+    return {
+        "default_generation_settings": {
+            "params": default_settings_object(sampling, seed=seed, n_predict=settings.n_predict),
+            "n_ctx": facts.n_ctx,
+        },
+        "total_slots": facts.n_slots,
+        "model_alias": service.model,
+        "model_path": facts.path,
+        "modalities": {"vision": False, "video": False, "audio": False},
+        "endpoint_slots": settings.slots_endpoint,
+        "endpoint_props": False,
+        "endpoint_metrics": settings.metrics_endpoint,
+        "chat_template": service.chat_template_source,
+        "chat_template_caps": service.chat_template_caps,
+        "bos_token": tokenizer.text(tokenizer.bos) if tokenizer.bos >= 0 else "",
+        "eos_token": tokenizer.text(tokenizer.eos) if tokenizer.eos >= 0 else "",
+        "build_info": BUILD,
+        "engine": facts.engine,
+        "is_sleeping": False,
+    }
+
+
+def slots_list(service: Service) -> list[dict[str, Any]]:
+    """Every slot and what it is doing; no text of anybody's request."""
+    n_ctx = service.facts.n_ctx
+    slots: list[dict[str, Any]] = []
+    for slot in service.engine.slots:
+        value: dict[str, Any] = {"id": slot.id, "n_ctx": n_ctx, "speculative": False, "is_processing": slot.busy}
+        if slot.request >= 0:
+            value["id_task"] = slot.request
+            value["n_prompt_tokens"] = slot.n_prompt
+            value["n_prompt_tokens_processed"] = slot.n_prompt_done
+            value["next_token"] = [{"has_next_token": slot.busy, "n_decoded": slot.n_decoded}]
+        slots.append(value)
+    return slots

@@ -1,0 +1,88 @@
+"""The OpenAI routes."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from puna.api.decode import naming
+from puna.api.messages import chat_prompt
+from puna.api.openai.decode import decode_chat, decode_completion, decode_prompts
+from puna.api.openai.encode_chat import ChatEncoder
+from puna.api.openai.encode_completion import CompletionEncoder
+from puna.api.openai.models import models_object
+from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionRequest
+from puna.api.replies import Json
+from puna.api.route import add_post, event_stream, start
+from puna.errors import NotFound
+from puna.service.answers import collect
+from puna.service.prompts import tokenize_prompt
+from puna.service.service import Service
+
+MODELS = (LegacyCompletionRequest, ChatCompletionRequest)
+
+
+def openai_router(service: Service) -> APIRouter:
+    """Routes that OpenAI's SDKs know."""
+    router = APIRouter(tags=["openai"])
+    created = int(time.time())
+
+    async def create_completion(body: LegacyCompletionRequest) -> Response:
+        """Continue one or more prompts."""
+        decoded, logprobs = decode_completion(service, body)
+        n, stream, tokenizer = decoded.params.n, body.stream is True, service.tokenizer
+        written = decode_prompts(body)
+        many = len(written) > 1
+        prompts = [
+            await tokenize_prompt(tokenizer, prompt, param=f"prompt.{index}" if many else "prompt")
+            for index, prompt in enumerate(written)
+        ]
+        echoes = [""] * (n * len(prompts))
+        if body.echo:
+            texts = [
+                text if isinstance(text, str) else tokenizer.detokenize(tokens) for text, tokens in zip(written, prompts)
+            ]
+            echoes = [text for text in texts for _ in range(n)]
+        encoder = CompletionEncoder(body, logprobs, n=n, echoes=echoes, model=service.model, tokenizer=tokenizer)
+        every_token = stream and (logprobs.wanted or body.timings_per_token is True)
+        running = await start(service, prompts, decoded, stream=stream, every_token=every_token)
+        if stream:
+            return event_stream(service, body, running, encoder.frames(running))
+        with naming(decoded.constraint_field):
+            return Json(encoder.whole(await collect(running)))
+
+    async def create_chat_completion(body: ChatCompletionRequest) -> Response:
+        """Answer a conversation."""
+        decoded, logprobs = decode_chat(service, body)
+        stream = body.stream is True
+        prompt = await chat_prompt(service, body)
+        encoder = ChatEncoder(body, logprobs, n=decoded.params.n, model=service.model, tokenizer=service.tokenizer)
+        every_token = stream and (logprobs.wanted or body.timings_per_token is True)
+        running = await start(service, [prompt], decoded, stream=stream, every_token=every_token)
+        if stream:
+            return event_stream(service, body, running, encoder.frames(running))
+        with naming(decoded.constraint_field):
+            return Json(encoder.whole(await collect(running)))
+
+    add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
+    add_post(
+        router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion
+    )
+
+    async def list_models() -> Response:
+        """The model that is served."""
+        return Json(models_object(service, created=created))
+
+    for path in ("/v1/models", "/models"):
+        router.add_api_route(path, list_models, methods=["GET"], response_model=None)
+
+    @router.get("/v1/models/{name:path}", response_model=None)
+    async def retrieve_model(name: str) -> Response:
+        """The model that is served, by its name."""
+        if name != service.model:
+            raise NotFound(f"no model is called {name!r} here; this server has {service.model!r}")
+        return Json(models_object(service, created=created)["data"][0])
+
+    return router

@@ -1,0 +1,82 @@
+"""The ASGI app: routes, and around them what guards them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.middleware import Middleware
+
+from puna import __version__
+from puna.api.native import routes as native
+from puna.api.openai import routes as openai
+from puna.api.openapi import components
+from puna.config import ServerSettings
+from puna.server.auth import KeyCheck
+from puna.server.boundary import ErrorBoundary
+from puna.server.cors import Cors
+from puna.server.handlers import add_handlers
+from puna.server.health import health_router
+from puna.server.hosts import HostCheck
+from puna.server.metrics import Metrics, metrics_router
+from puna.server.page import page_router
+from puna.server.request_log import RequestLog
+from puna.service.ports import Engine
+from puna.service.service import Service
+
+DESCRIPTION = "A local LLM server for GGUF models. Unknown fields are ignored; null is the same as leaving a field out."
+
+
+def create_app(engine: Engine, settings: ServerSettings) -> FastAPI:
+    """The app that serves one engine. Works while the model still loads: model routes then answer 503.
+
+    The `Service` is found at `app.state.service`, for whoever has to tell it that the server is shutting down.
+    """
+    metrics = Metrics(engine)
+    service = Service(engine, settings, metrics)
+    middleware = [
+        Middleware(Cors, origins=settings.cors_origins),
+        Middleware(HostCheck, bound_to=settings.host, allowed=settings.allowed_hosts),
+        Middleware(KeyCheck, keys=settings.api_keys),
+        Middleware(ErrorBoundary),
+    ]
+    if settings.request_log:
+        middleware.insert(0, Middleware(RequestLog))
+    app = FastAPI(
+        title="puna",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url="/docs",
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=middleware,
+    )
+    app.state.service = service
+    add_handlers(app)
+    app.include_router(health_router(service))
+    app.include_router(metrics_router(service, metrics))
+    app.include_router(native.native_router(service))
+    app.include_router(openai.openai_router(service))
+    app.include_router(page_router())
+    _document_bodies(app)
+    return app
+
+
+def _document_bodies(app: FastAPI) -> None:
+    models = (*native.MODELS, *openai.MODELS)
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            schema.setdefault("components", {}).setdefault("schemas", {}).update(components(models))
+            for path in schema["paths"].values():
+                for operation in path.values():
+                    operation["responses"]["default"] = {
+                        "description": "Error",
+                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+                    }
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way to extend the document

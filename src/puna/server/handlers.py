@@ -1,0 +1,48 @@
+"""Errors raised while a route is looked for or answered, as replies."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from puna.api.disconnect import ClientGone
+from puna.api.errors import error_body, error_headers
+from puna.api.replies import Json
+from puna.errors import NotFound, PunaError
+
+
+async def puna_error(_request: Request, error: Exception) -> Response:
+    """An error that was raised on purpose."""
+    error = cast("PunaError", error)
+    return Json(error_body(error), status_code=error.status, headers=error_headers(error))
+
+
+async def client_gone(_request: Request, _error: Exception) -> Response:
+    """Nobody reads this."""
+    return Response(status_code=499)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """No such route, or not with this method."""
+    error = cast("HTTPException", error)
+    path = request.scope["path"][:200]
+    if error.status_code == 404:
+        return await puna_error(request, NotFound(f"there is no {path!r} here"))
+    value = {
+        "code": error.status_code,
+        "message": f"{request.method} is not allowed for {path!r}" if error.status_code == 405 else error.detail,
+        "type": "invalid_request_error",
+        "param": None,
+    }
+    return Json({"error": value}, status_code=error.status_code, headers=dict(error.headers or {}))
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let the app answer errors in the one shape that clients expect."""
+    app.add_exception_handler(PunaError, puna_error)
+    app.add_exception_handler(ClientGone, client_gone)
+    app.add_exception_handler(HTTPException, http_error)

@@ -1,0 +1,63 @@
+"""Whole answers, for clients that do not stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from puna.service.running import Running
+from puna.types import Chunk, Generation, StopType, Timings, TokenProb
+
+
+@dataclass(slots=True)
+class Answer:
+    """What one generation has brought so far. `feed` its chunks in order."""
+
+    index: int
+    generation: Generation
+    parts: list[str] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    probs: list[TokenProb] = field(default_factory=list)
+    slot: int = -1
+    timings: Timings = field(default_factory=Timings)
+    stop_type: StopType = "none"
+    stopping_word: str = ""
+    truncated: bool = False
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take in the next chunk."""
+        if chunk.text:
+            self.parts.append(chunk.text)
+        self.tokens.extend(chunk.tokens)
+        self.probs.extend(chunk.probs)
+        if chunk.slot >= 0:
+            self.slot = chunk.slot
+        if chunk.timings is not None:
+            self.timings = chunk.timings
+        self.stop_type = chunk.stop_type
+        self.stopping_word = chunk.stopping_word
+        self.truncated = chunk.truncated
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    @property
+    def n_prompt(self) -> int:
+        return len(self.generation.prompt)
+
+    @property
+    def n_predicted(self) -> int:
+        """Tokens produced, the end-of-generation token not among them."""
+        return len(self.tokens)
+
+
+async def collect(running: Running) -> list[Answer]:
+    """Wait for every generation to end. Raises what any of them raises; nothing runs any more afterwards."""
+    answers = [Answer(index, generation) for index, generation in enumerate(running.generations)]
+    try:
+        async for batch in running:
+            for event in batch:
+                answers[event.index].feed(event.chunk)
+    finally:
+        await running.aclose()
+    return answers

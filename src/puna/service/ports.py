@@ -1,0 +1,118 @@
+"""What the service needs from the layers that it must not know: an engine, its vocabulary, and someone who counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from puna.types import Chunk, EngineStats, Generation, ModelFacts, SlotState, Timings
+
+
+class Tokenizer(Protocol):
+    """A loaded model's vocabulary. Safe to use from any thread."""
+
+    @property
+    def n_tokens(self) -> int: ...
+
+    @property
+    def bos(self) -> int:
+        """Token id, -1 where the model has none; likewise `eos`."""
+        ...
+
+    @property
+    def eos(self) -> int: ...
+
+    @property
+    def add_bos(self) -> bool:
+        """Whether the model wants BOS before a text."""
+        ...
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        """The bytes a token stands for; control tokens are empty unless `special`."""
+        ...
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        """The text of `tokens`, control tokens included as their texts."""
+        ...
+
+    def is_eog(self, token: int) -> bool: ...
+
+    def text(self, token: int) -> str: ...
+
+    def special_texts(self) -> list[str]: ...
+
+
+class Stream(Protocol):
+    """One generation's chunks, in order. Raises a `PunaError` where the generation fails."""
+
+    def __aiter__(self) -> Stream: ...
+
+    async def __anext__(self) -> Chunk: ...
+
+    async def aclose(self) -> None:
+        """Stop the generation if it still runs. May be called more than once."""
+        ...
+
+
+class Engine(Protocol):
+    """The server's end of one worker."""
+
+    @property
+    def facts(self) -> ModelFacts | None:
+        """None until the model is loaded; kept while a worker restarts."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """`loading`, `ready`, `restarting`, `failed` or `stopping`."""
+        ...
+
+    @property
+    def failure(self) -> str:
+        """Why the model could not be loaded; empty unless `state` is `failed`."""
+        ...
+
+    @property
+    def stats(self) -> EngineStats: ...
+
+    @property
+    def slots(self) -> Sequence[SlotState]: ...
+
+    @property
+    def in_flight(self) -> int:
+        """Generations that were admitted and have not ended."""
+        ...
+
+    @property
+    def restarts(self) -> int:
+        """How often a worker had to be replaced."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Only once `facts` are there."""
+        ...
+
+    def generate(self, generation: Generation, *, every_token: bool = False) -> Stream:
+        """Admit a generation, or raise `QueueFull`, `Unavailable`, `InvalidRequest` or `ContextExceeded` at once.
+
+        With `every_token` each token makes a chunk, even while its text is held back.
+        """
+        ...
+
+
+class Observer(Protocol):
+    """Counts what was served."""
+
+    def finished(self, timings: Timings, first_token: float | None) -> None:
+        """A generation ended by itself; `first_token` is the time in seconds from admission to its first token."""
+        ...
+
+
+class Nobody:
+    """An observer that counts nothing."""
+
+    def finished(self, timings: Timings, first_token: float | None) -> None:
+        return None

@@ -1,0 +1,124 @@
+"""Prompts as people write them, made into token ids.
+
+A prompt is a text, a list of token ids, or a list that mixes both; several prompts are a list of those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from puna.errors import InvalidRequest, NotSupported
+from puna.service.ports import Tokenizer
+
+LONG_TEXT = 16_384
+"""Characters from which a text is tokenised on a thread, so that other requests do not wait for it."""
+
+Prompt = str | Sequence[int | str]
+
+
+def split_prompts(value: object, *, param: str = "prompt") -> list[Prompt]:
+    """The prompts in a decoded JSON value. Raises `InvalidRequest` that names the item at fault.
+
+    A list that holds a number is one prompt; a list of texts, lists or objects is one prompt an item.
+    """
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [_from_object(value, param)]
+    if not isinstance(value, list):
+        raise InvalidRequest(f"Field '{param}': a text, or a list of texts and token ids, is expected", param=param)
+    if not value:
+        raise InvalidRequest(f"Field '{param}': the list is empty", param=param)
+    if any(isinstance(item, int) for item in value):
+        return [_mixed(value, param)]
+    return [_one_of_many(item, f"{param}.{index}") for index, item in enumerate(value)]
+
+
+def _one_of_many(item: object, param: str) -> Prompt:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict):
+        return _from_object(item, param)
+    if isinstance(item, list) and item:
+        return _mixed(item, param)
+    raise InvalidRequest(f"Field '{param}': a text, or a list of texts and token ids, is expected", param=param)
+
+
+def _mixed(items: list[object], param: str) -> list[int | str]:
+    mixed: list[int | str] = []
+    for index, item in enumerate(items):
+        if isinstance(item, bool) or not isinstance(item, (int, str)):
+            at = f"{param}.{index}"
+            raise InvalidRequest(f"Field '{at}': a token id or a text is expected", param=at)
+        mixed.append(item)
+    return mixed
+
+
+def _from_object(value: dict[str, object], param: str) -> str:
+    text, media = value.get("prompt_string"), value.get("multimodal_data")
+    if not isinstance(text, str):
+        at = f"{param}.prompt_string"
+        raise InvalidRequest(f"Field '{at}': a text is expected", param=at)
+    if media:
+        at = f"{param}.multimodal_data"
+        raise NotSupported(f"Field '{at}': this model reads text only", param=at)
+    return text
+
+
+def check_ids(tokenizer: Tokenizer, ids: Sequence[int], *, param: str) -> None:
+    """Raise `InvalidRequest` unless every id is in the vocabulary."""
+    n_vocab = tokenizer.n_tokens
+    for index, token in enumerate(ids):
+        if not 0 <= token < n_vocab:
+            raise outside(token, n_vocab, f"{param}.{index}")
+
+
+def outside(token: int, n_vocab: int, param: str) -> InvalidRequest:
+    """The error for an id that the vocabulary does not have."""
+    return InvalidRequest(f"Field '{param}': token id {token} is outside the vocabulary (0 to {n_vocab - 1})", param=param)
+
+
+async def tokenize_text(tokenizer: Tokenizer, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+    """Token ids of a text of any length, without blocking the event loop for long."""
+    if len(text) < LONG_TEXT:
+        return tokenizer.tokenize(text, add_special=add_special, parse_special=parse_special)
+    return await asyncio.to_thread(tokenizer.tokenize, text, add_special=add_special, parse_special=parse_special)
+
+
+async def tokenize_mixed(
+    tokenizer: Tokenizer, prompt: Prompt, *, add_special: bool, parse_special: bool, param: str
+) -> list[int]:
+    """Token ids of one prompt. Only a text at its very start gets what the model wants around a text."""
+    if isinstance(prompt, str):
+        return await tokenize_text(tokenizer, prompt, add_special=add_special, parse_special=parse_special)
+    tokens: list[int] = []
+    n_vocab = tokenizer.n_tokens
+    for index, item in enumerate(prompt):
+        if isinstance(item, str):
+            add = add_special and index == 0
+            tokens += await tokenize_text(tokenizer, item, add_special=add, parse_special=parse_special)
+        elif 0 <= item < n_vocab:
+            tokens.append(item)
+        else:
+            raise outside(item, n_vocab, f"{param}.{index}")
+    return tokens
+
+
+async def tokenize_prompt(tokenizer: Tokenizer, prompt: Prompt, *, param: str) -> tuple[int, ...]:
+    """The ids to evaluate: at least one, and BOS at most once at the start. Raises `InvalidRequest`."""
+    tokens = await tokenize_mixed(tokenizer, prompt, add_special=True, parse_special=True, param=param)
+    return at_least_one(tokenizer, tokens, param=param)
+
+
+def at_least_one(tokenizer: Tokenizer, tokens: list[int], *, param: str) -> tuple[int, ...]:
+    """The same ids with a doubled BOS made one; for none at all, what the model starts a text with."""
+    bos = tokenizer.bos
+    if bos >= 0 and tokens[:2] == [bos, bos]:
+        return tuple(tokens[1:])
+    if tokens:
+        return tuple(tokens)
+    start = bos if bos >= 0 else tokenizer.eos
+    if start < 0:
+        raise InvalidRequest(f"Field '{param}': the prompt is empty, and this model has no token to begin with", param=param)
+    return (start,)

@@ -1,0 +1,91 @@
+"""Generations that run for one request: several streams merged into one, in the order in which things happen."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from puna.errors import ServerFault
+from puna.service.ports import Observer, Stream
+from puna.types import Chunk, Generation, Timings
+
+
+class Event(NamedTuple):
+    """A chunk of the `index`-th generation."""
+
+    index: int
+    chunk: Chunk
+
+
+class Running:
+    """An async iterator of batches: everything that came since the last one, so that a step costs one write.
+
+    Ends when every generation has ended; raises the first error of any of them, after which all are stopped.
+    """
+
+    def __init__(self, generations: Sequence[Generation], streams: Sequence[Stream], observer: Observer) -> None:
+        self.generations = tuple(generations)
+        self._streams = tuple(streams)
+        self._observer = observer
+        self._began = time.monotonic()
+        self._ready: deque[Event] = deque()
+        self._error: Exception | None = None
+        self._wake = asyncio.Event()
+        self._left = len(self._streams)
+        self._pumps = [asyncio.create_task(self._pump(index, stream)) for index, stream in enumerate(self._streams)]
+
+    async def _pump(self, index: int, stream: Stream) -> None:
+        first_token: float | None = None
+        ended = False
+        try:
+            async for chunk in stream:
+                if first_token is None and chunk.tokens:
+                    first_token = time.monotonic() - self._began
+                if chunk.stop_type != "none":
+                    ended = True
+                    self._observer.finished(chunk.timings or Timings(), first_token)
+                self._ready.append(Event(index, chunk))
+                self._wake.set()
+            if not ended:
+                self._error = self._error or ServerFault("the engine ended an answer without saying why")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised to the reader
+            self._error = self._error or error
+        finally:
+            self._left -= 1
+            self._wake.set()
+
+    async def begun(self, timeout: float) -> None:
+        """Wait up to `timeout` seconds for something to read, and raise the error if that is what came first."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), timeout)
+        except asyncio.TimeoutError:
+            return
+        if self._error is not None and not self._ready:
+            await self.aclose()
+            raise self._error
+
+    def __aiter__(self) -> Running:
+        return self
+
+    async def __anext__(self) -> tuple[Event, ...]:
+        while not self._ready:
+            if self._error is not None:
+                await self.aclose()
+                raise self._error
+            if not self._left:
+                raise StopAsyncIteration
+            self._wake.clear()
+            await self._wake.wait()
+        batch = tuple(self._ready)
+        self._ready.clear()
+        return batch
+
+    async def aclose(self) -> None:
+        """Stop whatever still runs. May be called more than once."""
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+        await asyncio.gather(*(stream.aclose() for stream in self._streams))

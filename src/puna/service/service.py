@@ -1,0 +1,85 @@
+"""The jobs that a loaded model can be asked to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from puna import __version__
+from puna.config import ServerSettings
+from puna.errors import InvalidRequest, PunaError, Unavailable
+from puna.service.params import GenerationParams, plan
+from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
+from puna.service.running import Running
+from puna.types import Generation, ModelFacts
+
+BUILD = f"puna-{__version__}"
+"""What replies name as the software that made them."""
+
+
+class Service:
+    """One engine and the settings of the server around it."""
+
+    def __init__(self, engine: Engine, settings: ServerSettings, observer: Observer | None = None) -> None:
+        self.engine = engine
+        self.settings = settings
+        self._observer = observer or Nobody()
+        self._draining = False
+
+    @property
+    def facts(self) -> ModelFacts:
+        """Of the loaded model. Raises `Unavailable` while there is none."""
+        facts = self.engine.facts
+        if facts is not None and self.engine.state != "failed":
+            return facts
+        if self.engine.state == "failed":
+            raise Unavailable(f"the model could not be loaded: {self.engine.failure}", retry_after=60)
+        raise Unavailable("Loading model")
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Of the loaded model. Raises `Unavailable` while there is none."""
+        self.check_ready()
+        return self.engine.tokenizer
+
+    @property
+    def model(self) -> str:
+        """The model's public name: the configured alias, or its file's name without the ending."""
+        return self.settings.alias or PurePath(self.facts.path).stem
+
+    def check_ready(self) -> None:
+        """Raise `Unavailable` unless requests can be taken, though perhaps only queued."""
+        if self._draining:
+            raise Unavailable("the server is shutting down", retry_after=5)
+        _ = self.facts
+
+    async def generate(
+        self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False
+    ) -> Running:
+        """Admit every answer to every prompt, or none.
+
+        Raises `InvalidRequest` for more answers than could ever wait at once, `ContextExceeded`, `QueueFull` or
+        `Unavailable`. The caller has to close what it gets.
+        """
+        self.check_ready()
+        room = self.facts.n_slots + self.settings.max_queue
+        if len(prompts) * params.n > room:
+            raise InvalidRequest(f"{len(prompts)} prompts with {params.n} answers each are more than the {room} this server can hold")
+        generations = plan(tuple(prompts), params)
+        streams = await self._admit(generations, every_token=every_token)
+        return Running(generations, streams, self._observer)
+
+    async def _admit(self, generations: Iterable[Generation], *, every_token: bool) -> list[Stream]:
+        streams: list[Stream] = []
+        try:
+            for generation in generations:
+                streams.append(self.engine.generate(generation, every_token=every_token))
+        except PunaError:
+            await asyncio.gather(*(stream.aclose() for stream in streams))
+            raise
+        return streams
+
+    def drain(self) -> None:
+        """Refuse new work from now on."""
+        self._draining = True
