@@ -179,7 +179,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str]
     """The GGUF's text and number entries; long arrays are left out."""
     can_cut: bool
-    """Whether a suffix of a sequence can be dropped (false for recurrent and hybrid models)."""
+    """Whether a suffix of a sequence can be dropped (false for recurrent, hybrid and sliding-window models)."""
     has_decoder: bool
     """Whether the model generates text at all."""
     engine: str

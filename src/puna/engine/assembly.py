@@ -42,7 +42,7 @@ def assemble(
         raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
     context, size = _make_context(model, settings)
     memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
-    can_cut = not model.is_recurrent
+    can_cut = model.can_cut
     n_ctx = min(size.n_ctx, context.n_ctx_seq)
     scheduler = Scheduler(size.n_slots, can_cut=can_cut, share_at_least=settings.slots_wait_share)
     engine = Engine(
@@ -114,9 +114,7 @@ def _flash_attention(settings: EngineSettings) -> bool:
     return settings.cache_type_v not in ("f32", "f16", "bf16") or library.has_accelerator()
 
 
-def _facts(
-    model: Model, settings: EngineSettings, n_slots: int, n_ctx: int, *, can_cut: bool, safe_mode: bool
-) -> ModelFacts:
+def _facts(model: Model, settings: EngineSettings, n_slots: int, n_ctx: int, *, can_cut: bool, safe_mode: bool) -> ModelFacts:
     threads = settings.n_threads or sizing.usable_cores()
     return ModelFacts(
         path=settings.model,

@@ -62,5 +62,3 @@ class Matcher:
     def _check(self) -> None:
         if self._matcher.is_error():
             raise InvalidRequest(f"the grammar is too complex to follow: {self._matcher.get_error()}", param="grammar")
-
-

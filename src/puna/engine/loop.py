@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence as SequenceOf
-from typing import Protocol
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
+from typing import Literal, Protocol
 
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
@@ -23,6 +24,8 @@ from puna.llama.context import DecodeError, NoRoom
 from puna.llama.sampler import Candidates
 from puna.llama.vocab import Vocab
 from puna.types import Progress, StopType, Timings
+
+Blame = Literal["invalid", "fault"]
 
 
 class Recorder(Protocol):
@@ -120,10 +123,10 @@ class Engine:
         self._recorder.decoded()
         self._budget.observe(plan.n_decoding, plan.n_prefill, seconds)
         self._counters.step(plan, seconds)
-        for sequence, row in ends:
-            self._advance(sequence, row)
         for piece in plan.pieces:
             self._report_progress(piece.sequence)
+        for sequence, row in ends:
+            self._advance(sequence, row)
 
     # starting
 
@@ -171,8 +174,7 @@ class Engine:
         try:
             choice = sampler.choose(self._logits(row), self._candidates)
         except (InvalidRequest, ValueError) as error:
-            kind = "invalid" if isinstance(error, InvalidRequest) else "fault"
-            self._fail(sequence, str(error), kind)
+            self._fail(sequence, str(error), "invalid" if isinstance(error, InvalidRequest) else "fault")
             return
         now = time.monotonic()
         first = sequence.first_token == 0
@@ -210,7 +212,7 @@ class Engine:
 
     def _report_progress(self, sequence: Sequence) -> None:
         done = min(sequence.n_done, sequence.n_prompt)
-        if not sequence.submit.want_progress or done == sequence.last_progress or sequence.seat < 0:
+        if not sequence.submit.want_progress or done == sequence.last_progress:
             return
         sequence.last_progress = done
         elapsed = 1000 * (time.monotonic() - sequence.started)
@@ -223,9 +225,8 @@ class Engine:
         self._outputs.append(Output(id=sequence.id, end=end, slot=sequence.slot, timings=self._timings(sequence)))
         self._release(sequence)
 
-    def _fail(self, sequence: Sequence, message: str, kind: str) -> None:
-        blame = "invalid" if kind == "invalid" else "fault"
-        self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind=blame, slot=sequence.slot))
+    def _fail(self, sequence: Sequence, message: str, kind: Blame) -> None:
+        self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind=kind, slot=sequence.slot))
         self._release(sequence, keep=False)
 
     def _release(self, sequence: Sequence, *, keep: bool = True) -> None:

@@ -84,9 +84,11 @@ class PrefixTree(Generic[V]):
     def prefixes(self, tokens: tuple[int, ...]) -> list[V]:
         """Values of the stored sequences that are proper prefixes of `tokens`."""
         found = []
-        node: Node[V] | None = self._descend(tokens)[0]
+        node: Node[V] | None
+        node, matched = self._descend(tokens)
         while node is not None:
-            if node.value is not None and self._depth(node) < len(tokens):
+            # the walk may have ended inside the last node's edge, which is then no prefix
+            if node.value is not None and self._depth(node) <= matched and self._depth(node) < len(tokens):
                 found.append(node.value)
             node = node.parent
         return found

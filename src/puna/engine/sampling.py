@@ -83,8 +83,8 @@ class TokenSampler:
 
     @property
     def _wants_raw(self) -> bool:
-        masks = self._matcher is not None or self._sampling.ignore_eos or self._sampling.min_tokens > 0
-        return masks
+        """Whether the logits are masked before the chain, so that probabilities need a copy from before."""
+        return self._matcher is not None or self._sampling.ignore_eos or self._sampling.min_tokens > 0
 
     def _probability(self, raw: FloatArray, token: int, candidates: Candidates) -> TokenProb | None:
         n = self._sampling.n_probs

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from puna.engine.sampling import TokenSampler
 from puna.ipc.frames import Submit
+
+if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
+    from puna.engine.sampling import TokenSampler
 
 
 @dataclass(slots=True, eq=False)

@@ -8,6 +8,7 @@ import queue
 import signal
 import sys
 import threading
+from typing import NoReturn
 
 from puna.engine.assembly import assemble
 from puna.engine.loop import Engine
@@ -48,7 +49,8 @@ class Inbox:
 
 def warn(text: str) -> None:
     """Say something to the server's log, which reads this process' stderr."""
-    print(f"puna worker: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"puna worker: {text}\n")
+    sys.stderr.flush()
 
 
 def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
@@ -74,7 +76,7 @@ def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
     return engine
 
 
-def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
+def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> NoReturn:
     """The loop: take what has come, step, send."""
     while True:
         for frame in inbox.take(wait=engine.idle):

@@ -21,6 +21,7 @@ def make_tokenizer(vocab: Vocab) -> llguidance.LLTokenizer:
     ]
     ends = sorted(vocab.end_tokens) or ([vocab.eos] if vocab.eos >= 0 else [])
     address = ctypes.cast(C._lib.llama_tokenize, ctypes.c_void_p).value
-    return llguidance.LLTokenizer.from_llamacpp(  # type: ignore[attr-defined]  # missing in its stubs
+    tokenizer: llguidance.LLTokenizer = llguidance.LLTokenizer.from_llamacpp(  # type: ignore[attr-defined]  # not in its stubs
         tokens=pieces, vocab_ptr=vocab.pointer, tokenize_fptr=address, eos_token=ends, slices=None
     )
+    return tokenizer

@@ -78,7 +78,7 @@ class Context:
         params.rope_scaling_type = ROPE_SCALING[rope_scaling]
         params.rope_freq_base = rope_freq_base
         params.rope_freq_scale = rope_freq_scale
-        params.swa_full = True  # a window-sized cache could not be cut back to a shared prefix
+        params.swa_full = False  # saved states hold the window only, so a full cache would not make them cuttable
         params.no_perf = True
         library.log.take_problems()
         self._p = C.llama_init_from_model(model.pointer, params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 from collections import deque
 from collections.abc import Callable
 
@@ -67,9 +68,7 @@ def start(*, verbose: bool = False) -> None:
 
 
 def _print_line(line: str) -> None:
-    import sys
-
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(line + "\n")
 
 
 def describe() -> str:

@@ -92,9 +92,12 @@ class Model:
         return int(C.llama_model_n_swa(self._p))
 
     @property
-    def is_recurrent(self) -> bool:
-        """Whether memory is a running state, wholly or in part, that cannot be cut."""
-        return bool(C.llama_model_is_recurrent(self._p) or C.llama_model_is_hybrid(self._p))
+    def can_cut(self) -> bool:
+        """Whether a suffix of a sequence can be dropped.
+
+        Not where memory is a running state, and not where it is a sliding window: what has left the window is gone.
+        """
+        return not (C.llama_model_is_recurrent(self._p) or C.llama_model_is_hybrid(self._p) or self.n_swa)
 
     @property
     def has_decoder(self) -> bool:
@@ -121,18 +124,18 @@ class Model:
         """The file's key-value entries as text, long ones left out."""
         entries = {}
         for index in range(C.llama_model_meta_count(self._p)):
-            key = self._text(lambda buffer, size, i=index: C.llama_model_meta_key_by_index(self._p, i, buffer, size))
-            value = self._text(lambda buffer, size, i=index: C.llama_model_meta_val_str_by_index(self._p, i, buffer, size))
+            key = self._text(C.llama_model_meta_key_by_index, index)
+            value = self._text(C.llama_model_meta_val_str_by_index, index)
             if len(value) <= LONGEST_VALUE:
                 entries[key] = value
         return entries
 
-    def _text(self, read: Callable[[Any, int], int]) -> str:
+    def _text(self, read: Callable[[Any, int, Any, int], int], index: int) -> str:
         buffer = ctypes.create_string_buffer(512)
-        n = read(buffer, len(buffer))
+        n = read(self._p, index, buffer, len(buffer))
         if n >= len(buffer):
             buffer = ctypes.create_string_buffer(n + 1)
-            read(buffer, len(buffer))
+            read(self._p, index, buffer, len(buffer))
         return buffer.value.decode("utf-8", "replace")
 
     def close(self) -> None:

@@ -1,0 +1,147 @@
+"""Admission, sharing, gaps and plans, without a model."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from puna.engine.scheduler import Scheduler
+from puna.engine.sequence import Sequence, common_prefix
+from puna.ipc.frames import Submit
+
+
+def sequence(id: int, n: int = 10, *, done: int = 0, produced: int = 0, tokens: tuple[int, ...] = (), **more: object) -> Sequence:
+    prompt = tokens or tuple(range(1000 * id, 1000 * id + n))
+    submit = Submit(id=id, prompt=prompt, produced=tuple(range(produced)), **more)  # type: ignore[arg-type]  # passed on
+    made = Sequence(submit, arrived=0.0)
+    made.n_done = done
+    return made
+
+
+def running(scheduler: Scheduler, *sequences: Sequence) -> list[Sequence]:
+    for one in sequences:
+        scheduler.add(one)
+    return list(scheduler.admit())
+
+
+def test_requests_are_admitted_in_order_up_to_the_seats() -> None:
+    scheduler = Scheduler(2)
+    assert [s.id for s in running(scheduler, sequence(1), sequence(2), sequence(3))] == [1, 2]
+    first = scheduler.find(1)
+    assert first is not None
+    scheduler.remove(first)
+    assert [(s.id, s.seat) for s in scheduler.admit()] == [(3, 0)]
+    assert not scheduler.waiting
+
+
+def test_slots_follow_the_wish_and_wrap_around() -> None:
+    scheduler = Scheduler(4)
+    admitted = running(scheduler, sequence(1, id_slot=2), sequence(2, id_slot=6), sequence(3, id_slot=5))
+    assert [s.slot for s in admitted] == [2, 0, 1]
+
+
+def test_decoding_goes_first_and_prefill_keeps_to_the_budget() -> None:
+    scheduler = Scheduler(4)
+    running(scheduler, sequence(1, 10, done=10, produced=1), sequence(2, 500), sequence(3, 10, done=10, produced=1))
+    plan = scheduler.plan(64, 2048)
+    assert [(p.sequence.id, p.count) for p in plan.pieces] == [(1, 1), (2, 64), (3, 1)]
+    assert (plan.n_decoding, plan.n_prefill) == (2, 64)
+    assert [p.reaches_end for p in plan.pieces] == [True, False, True]
+
+
+def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
+    scheduler = Scheduler(4)
+    running(scheduler, sequence(1, 5000), sequence(2, 20), sequence(3, 400))
+    counts = {p.sequence.id: p.count for p in scheduler.plan(100, 2048).pieces}
+    assert counts == {1: 50, 2: 20, 3: 30}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 300), st.booleans()), min_size=1, max_size=8),
+    st.integers(1, 300),
+    st.integers(8, 300),
+)
+def test_a_plan_is_never_over_its_bounds_and_never_idle(requests: list[tuple[int, bool]], budget: int, capacity: int) -> None:
+    scheduler = Scheduler(8)
+    made = [sequence(i, n, done=n, produced=1) if decodes else sequence(i, n) for i, (n, decodes) in enumerate(requests)]
+    running(scheduler, *made)
+    plan = scheduler.plan(budget, capacity)
+    assert plan.pieces
+    assert sum(p.count for p in plan.pieces) <= capacity
+    assert plan.n_prefill <= budget
+    assert [p.sequence.seat for p in plan.pieces] == sorted({p.sequence.seat for p in plan.pieces})
+    for piece in plan.pieces:
+        assert 1 <= piece.count <= piece.sequence.n_pending
+    oldest = next((s for s in made if not s.decoding), None)
+    if oldest is not None and plan.n_prefill:
+        assert any(p.sequence is oldest for p in plan.pieces)
+
+
+def test_a_follower_waits_and_its_leader_stops_at_the_shared_part() -> None:
+    scheduler = Scheduler(4, share_at_least=8)
+    system = tuple(range(100))
+    leader, follower = sequence(1, tokens=(*system, 500, 501)), sequence(2, tokens=(*system, 600))
+    running(scheduler, leader, follower)
+    found, shared = scheduler.best_running(follower)
+    assert (found, shared) == (leader, 100)
+    assert scheduler.should_wait(leader, shared, 0)
+    follower.leader, follower.leader_goal = leader, shared
+    assert [(p.sequence.id, p.count) for p in scheduler.plan(512, 2048).pieces] == [(1, 100)]
+    leader.n_done = 100
+    assert scheduler.ready_followers() == [[follower]]
+    scheduler.remove(leader)
+    assert follower.leader is None
+
+
+def test_nobody_waits_for_a_few_tokens_or_for_what_is_there() -> None:
+    scheduler = Scheduler(4, share_at_least=32)
+    leader = sequence(1, tokens=tuple(range(40)), done=40)
+    assert not scheduler.should_wait(leader, 40, 0)
+    leader.n_done = 0
+    assert not scheduler.should_wait(leader, 31, 0)
+    assert not scheduler.should_wait(leader, 40, 20)
+    assert scheduler.should_wait(leader, 40, 8)
+
+
+def test_memory_that_cannot_be_cut_is_not_shared_once_past_the_common_part() -> None:
+    common = tuple(range(50))
+    other, wanted = sequence(1, tokens=(*common, 7), done=51), sequence(2, tokens=(*common, 8, 9))
+    for can_cut, expected in ((True, 50), (False, 0)):
+        scheduler = Scheduler(4, can_cut=can_cut)
+        running(scheduler, other, wanted)
+        assert scheduler.best_running(wanted)[1] == expected
+
+
+def test_a_private_prompt_is_never_shared() -> None:
+    scheduler = Scheduler(4)
+    other = sequence(1, tokens=tuple(range(50)), cache_prompt=False)
+    wanted = sequence(2, tokens=tuple(range(50)))
+    running(scheduler, other, wanted)
+    assert scheduler.best_running(wanted) == (None, 0)
+
+
+def test_gaps_are_closed_from_the_top_unless_somebody_is_about_to_fill_them() -> None:
+    scheduler = Scheduler(4)
+    a, b, c = running(scheduler, sequence(1), sequence(2), sequence(3))
+    assert scheduler.gap() is None
+    scheduler.remove(a)
+    assert scheduler.gap() == (c, 0)
+    scheduler.add(sequence(4))
+    assert scheduler.gap() is None
+    assert b.seat == 1
+
+
+def test_a_preempted_request_goes_on_first_with_what_it_produced() -> None:
+    scheduler = Scheduler(1)
+    (one,) = running(scheduler, sequence(1, 10, done=10, produced=3))
+    scheduler.add(sequence(2))
+    scheduler.preempt(one)
+    assert (one.n_pending, one.n_produced, one.seat) == (13, 3, -1)
+    assert [s.id for s in scheduler.admit()] == [1]
+
+
+@given(st.lists(st.integers(0, 1), max_size=30), st.lists(st.integers(0, 1), max_size=30))
+def test_common_prefix(a: list[int], b: list[int]) -> None:
+    n = common_prefix(a, b)
+    assert a[:n] == b[:n]
+    assert n == min(len(a), len(b)) or a[n] != b[n]

@@ -1,0 +1,69 @@
+"""Defaults that fit the machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_size, free_memory, usable_cores
+from puna.engine.slots import choose_slot
+
+GIB = 1024**3
+
+
+def test_cell_bytes_follow_the_metadata() -> None:
+    metadata = {"general.architecture": "llama", "llama.attention.head_count": "9", "llama.attention.head_count_kv": "3"}
+    assert cell_bytes(metadata, 30, 576, "f16", "f16") == 30 * 3 * 64 * 2 * 2
+    assert cell_bytes(metadata, 30, 576, "q8_0", "f16") == 30 * 3 * 64 * 3 + 30 * 3 * 64 // 16
+    explicit = {**metadata, "llama.attention.key_length": "128", "llama.attention.value_length": "128"}
+    assert cell_bytes(explicit, 30, 576, "f16", "f16") == 30 * 3 * 128 * 4
+
+
+def test_heads_that_differ_by_layer_give_an_upper_bound() -> None:
+    metadata = {"general.architecture": "x", "x.attention.head_count": "8", "x.attention.head_count_kv": "[2, 4, 2]"}
+    assert cell_bytes(metadata, 3, 64, "f16", "f16") == 3 * 4 * 8 * 2 * 2
+
+
+def test_a_model_that_says_nothing_still_gets_a_size() -> None:
+    assert cell_bytes({}, 2, 64, "f16", "f16") == 2 * 64 * 4
+
+
+def size(**given: int) -> Size:
+    return choose_size(**{"n_ctx": 0, "n_slots": 0, "n_ctx_train": 4096, "cell": 20_000, "free": 16 * GIB, **given})
+
+
+def test_small_models_get_all_slots_and_their_whole_length() -> None:
+    assert size() == Size(4096, MOST_SLOTS, 4096 * MOST_SLOTS * 20_000)
+
+
+def test_little_memory_means_fewer_sequences_first_and_shorter_ones_last() -> None:
+    assert size(free=4 * GIB).n_ctx == 4096
+    assert size(free=4 * GIB).n_slots == 5
+    assert size(free=GIB // 2) == Size(2048, 1, 2048 * 20_000)
+    assert size(free=0).n_ctx == 512
+    assert size(free=0).n_slots == 1
+
+
+def test_what_the_user_asked_for_is_kept() -> None:
+    assert size(n_ctx=100_000, n_slots=3, free=GIB) == Size(100_000, 3, 100_000 * 3 * 20_000)
+    assert size(n_ctx=100_000, free=GIB).n_slots == 1
+    assert size(n_slots=8, free=4 * GIB).n_slots == 8
+    assert size(n_slots=8, free=4 * GIB).n_ctx == 2048
+
+
+def test_cache_is_a_share_of_free_memory_unless_said() -> None:
+    assert choose_cache(0, GIB) == 0
+    assert choose_cache(123, GIB) == 123
+    assert choose_cache(-1, 10 * GIB) == GIB
+    assert choose_cache(-1, 1000 * GIB) == 8 * GIB
+
+
+def test_the_machine_is_looked_at() -> None:
+    assert usable_cores() >= 1
+    assert free_memory() > 0
+
+
+def test_slots_wrap_and_are_exhausted() -> None:
+    assert choose_slot(-1, 2, {0}) == 1
+    assert choose_slot(5, 2, set()) == 1
+    with pytest.raises(ValueError, match="busy"):
+        choose_slot(0, 2, {0, 1})
