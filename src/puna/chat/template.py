@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import nodes
 
 from puna.chat.capabilities import Capabilities
-from puna.chat.sandbox.budget import Budget, TemplateLimit, activate, deactivate
+from puna.chat.sandbox.budget import SECONDS, Budget, TemplateLimit, activate, deactivate
 from puna.chat.sandbox.environment import ChatEnvironment, TemplateRefusal, instrument
 from puna.errors import InvalidRequest
 
@@ -28,8 +28,14 @@ _INSPECTING_METHODS = frozenset([
 class ChatTemplate:
     """A Jinja chat template with its special tokens' texts."""
 
-    def __init__(self, source: str, *, bos_token: str, eos_token: str, now: Callable[[], datetime] = datetime.now) -> None:
-        """Compile `source`. Raises `InvalidRequest` that says what is wrong with it, and on which line."""
+    def __init__(
+        self, source: str, *, bos_token: str, eos_token: str, now: Callable[[], datetime] = datetime.now, seconds: float = SECONDS
+    ) -> None:
+        """Compile `source`. Raises `InvalidRequest` that says what is wrong with it, and on which line.
+
+        `now` is the clock that templates read the date from; `seconds` of processor time is what one render may take.
+        """
+        self._seconds = seconds
         self.source = source
         self.bos_token = bos_token
         self.eos_token = eos_token
@@ -68,7 +74,7 @@ class ChatTemplate:
             "add_generation_prompt": add_generation_prompt,
         }
         try:
-            budget = Budget(variables)
+            budget = Budget(variables, seconds=self._seconds)
             token = activate(budget)
             try:
                 return "".join(budget.emit(piece) for piece in self._template.generate(variables))

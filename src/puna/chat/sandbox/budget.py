@@ -106,10 +106,14 @@ class Budget:
             items = [*value, *value.values()]
         for item in items:
             total += _ITEM + self.weigh(item)
-            if total > self._max_weight:
-                raise TemplateLimit("the chat template builds too large a value")
+            self.bear(total)
         self._weights[id(value)] = (value, total)
         return total
+
+    def bear(self, weight: int) -> None:
+        """Raise `TemplateLimit` when a value of this weight is more than one may have."""
+        if weight > self._max_weight:
+            raise TemplateLimit("the chat template builds too large a value")
 
     def text(self, value: object) -> str:
         """`str(value)`, paid for."""

@@ -16,7 +16,7 @@ from puna.chat.sandbox.operators import MAX_WIDTH, binary, bounded_product, grow
 
 MAX_COUNT = 10_000
 """Largest number of pieces, columns or digits that a filter is asked for."""
-MAX_SLOW_BYTES = 1 << 18
+MAX_SLOW_BYTES = 1 << 16
 """Largest input of the filters that work with regular expressions or layout."""
 
 _LEFT_OUT = frozenset(["urlize", "wordwrap"])

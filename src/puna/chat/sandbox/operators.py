@@ -35,12 +35,20 @@ def binary(operator: str, function: Callable[[Any, Any], Any], left: Any, right:
     elif operator == "*":
         for sequence, count in ((left, right), (right, left)):
             if isinstance(sequence, (str, list, tuple)) and isinstance(count, int):
-                budget.spend(budget.weigh(sequence) * max(count, 0))
+                _pay_repeated(budget, sequence, max(count, 0))
     elif operator == "%" and isinstance(left, str):
         return printf(left, right)
     elif operator == "**":
         _bounded_power(left, right)
     return _result(budget, function(left, right))
+
+
+def _pay_repeated(budget: Budget, sequence: str | list[Any] | tuple[Any, ...], count: int) -> None:
+    if isinstance(sequence, str):
+        budget.spend(len(sequence) * count * (1 if sequence.isascii() else 4))
+    else:
+        budget.spend(8 * len(sequence) * count)
+        budget.bear(budget.weigh(sequence) * count)
 
 
 def _bounded_power(base: Any, exponent: Any) -> None:
