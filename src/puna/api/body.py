@@ -111,7 +111,9 @@ def field_path(location: tuple[int | str, ...], value: Any, *, missing: bool) ->
             isinstance(value, list) and isinstance(part, int) and part < len(value)
         ):
             value = value[part]
-            path.append(str(part))
+        else:
+            continue
+        path.append(str(part))
     if missing:
         path.append(str(location[-1]))
     return ".".join(path)

@@ -23,11 +23,30 @@ MAX_STOPS = 256
 COLDEST = 1e-4
 """Temperatures up to this are greedy: dividing by less could overflow, and nothing else would ever be chosen anyway."""
 
-_PLAIN = (
-    "dynatemp_range dynatemp_exponent top_p min_p typical_p top_n_sigma xtc_probability xtc_threshold repeat_penalty "
-    "presence_penalty frequency_penalty dry_multiplier dry_allowed_length dry_penalty_last_n mirostat_tau mirostat_eta "
-    "adaptive_target adaptive_decay ignore_eos min_tokens n_probs post_sampling_probs"
-).split()
+_PLAIN = [
+    "dynatemp_range",
+    "dynatemp_exponent",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "top_n_sigma",
+    "xtc_probability",
+    "xtc_threshold",
+    "repeat_penalty",
+    "presence_penalty",
+    "frequency_penalty",
+    "dry_multiplier",
+    "dry_allowed_length",
+    "dry_penalty_last_n",
+    "mirostat_tau",
+    "mirostat_eta",
+    "adaptive_target",
+    "adaptive_decay",
+    "ignore_eos",
+    "min_tokens",
+    "n_probs",
+    "post_sampling_probs",
+]
 """Fields of `Sampling` that have the same name and meaning in a request."""
 
 
@@ -58,9 +77,7 @@ def decode_generation(
         changes["n_probs"] = n_probs
     tokenizer = service.tokenizer
     if fields.logit_bias is not None:
-        changes["logit_bias"] = decode_bias(
-            fields.logit_bias, tokenizer, texts=bias_texts or fields.logit_bias_type == "tokens"
-        )
+        changes["logit_bias"] = decode_bias(fields.logit_bias, tokenizer, texts=bias_texts or fields.logit_bias_type == "tokens")
     if changes.get("min_keep", 0) > tokenizer.n_tokens:
         changes["min_keep"] = tokenizer.n_tokens
     max_tokens = first(fields.n_predict, fields.max_completion_tokens, fields.max_tokens)

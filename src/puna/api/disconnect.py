@@ -11,7 +11,7 @@ from starlette.types import Receive
 T = TypeVar("T")
 
 
-class ClientGone(Exception):  # noqa: N818 - not an error: there is nobody left to tell
+class ClientGone(Exception):
     """The client closed its connection before it had its answer."""
 
 

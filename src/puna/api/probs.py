@@ -21,7 +21,7 @@ def finite(value: float) -> float:
 
 
 def token_entry(tokenizer: Tokenizer, token: int, value: float, *, post: bool) -> dict[str, Any]:
-    """One token with its probability (`post`) or the logarithm of it. Its text may be part of a character; its bytes are exact."""
+    """One token with its probability (`post`) or the logarithm of it. Its text may be cut; its bytes are exact."""
     piece = tokenizer.piece(token)
     return {
         "id": token,

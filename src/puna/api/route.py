@@ -63,9 +63,7 @@ async def start(
     return running
 
 
-def event_stream(
-    service: Service, fields: GenerationFields, running: Running, frames: AsyncIterator[bytes]
-) -> EventStream:
+def event_stream(service: Service, fields: GenerationFields, running: Running, frames: AsyncIterator[bytes]) -> EventStream:
     """A reply that sends `frames` and stops `running` when it is over."""
     settings = service.settings
     interval = settings.sse_ping_interval if fields.sse_ping_interval is None else fields.sse_ping_interval

@@ -56,8 +56,8 @@ async def collect(running: Running) -> list[Answer]:
     answers = [Answer(index, generation) for index, generation in enumerate(running.generations)]
     try:
         async for batch in running:
-            for event in batch:
-                answers[event.index].feed(event.chunk)
+            for index, chunk in batch:
+                answers[index].feed(chunk)
     finally:
         await running.aclose()
     return answers

@@ -6,18 +6,13 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from puna.errors import ServerFault
 from puna.service.ports import Observer, Stream
 from puna.types import Chunk, Generation, Timings
 
-
-class Event(NamedTuple):
-    """A chunk of the `index`-th generation."""
-
-    index: int
-    chunk: Chunk
+Event = tuple[int, Chunk]
+"""A generation's index and its next chunk."""
 
 
 class Running:
@@ -47,7 +42,7 @@ class Running:
                 if chunk.stop_type != "none":
                     ended = True
                     self._observer.finished(chunk.timings or Timings(), first_token)
-                self._ready.append(Event(index, chunk))
+                self._ready.append((index, chunk))
                 self._wake.set()
             if not ended:
                 self._error = self._error or ServerFault("the engine ended an answer without saying why")

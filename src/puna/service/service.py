@@ -9,6 +9,7 @@ from pathlib import PurePath
 from puna import __version__
 from puna.config import ServerSettings
 from puna.errors import InvalidRequest, PunaError, Unavailable
+from puna.service.chat import ChatRenderer
 from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
 from puna.service.running import Running
@@ -26,6 +27,7 @@ class Service:
         self.settings = settings
         self._observer = observer or Nobody()
         self._draining = False
+        self._chat: tuple[ModelFacts, ChatRenderer] | None = None
 
     @property
     def facts(self) -> ModelFacts:
@@ -48,6 +50,15 @@ class Service:
         """The model's public name: the configured alias, or its file's name without the ending."""
         return self.settings.alias or PurePath(self.facts.path).stem
 
+    @property
+    def chat(self) -> ChatRenderer:
+        """Renders conversations with the configured template, else the model's own."""
+        facts = self.facts
+        if self._chat is None or self._chat[0] is not facts:
+            source = self.settings.chat_template or facts.chat_template
+            self._chat = facts, ChatRenderer(self.tokenizer, source)
+        return self._chat[1]
+
     def check_ready(self) -> None:
         """Raise `Unavailable` unless requests can be taken, though perhaps only queued."""
         if self._draining:
@@ -65,7 +76,9 @@ class Service:
         self.check_ready()
         room = self.facts.n_slots + self.settings.max_queue
         if len(prompts) * params.n > room:
-            raise InvalidRequest(f"{len(prompts)} prompts with {params.n} answers each are more than the {room} this server can hold")
+            raise InvalidRequest(
+                f"{len(prompts)} prompts with {params.n} answers each are more than the {room} that this server can hold"
+            )
         generations = plan(tuple(prompts), params)
         streams = await self._admit(generations, every_token=every_token)
         return Running(generations, streams, self._observer)
@@ -74,7 +87,8 @@ class Service:
         streams: list[Stream] = []
         try:
             for generation in generations:
-                streams.append(self.engine.generate(generation, every_token=every_token))
+                stream = self.engine.generate(generation, every_token=every_token)
+                streams.append(stream)
         except PunaError:
             await asyncio.gather(*(stream.aclose() for stream in streams))
             raise

@@ -81,9 +81,7 @@ class CompletionEncoder:
             "model": self._model,
             "tokens_predicted": answer.n_predicted,
             "tokens_evaluated": answer.n_prompt,
-            "generation_settings": settings_object(
-                generation, stream=self._stream, timings_per_token=self._timings_per_token
-            ),
+            "generation_settings": settings_object(generation, stream=self._stream, timings_per_token=self._timings_per_token),
             "prompt": self._tokenizer.detokenize(generation.prompt),
             "has_new_line": "\n" in text,
             "truncated": answer.truncated,

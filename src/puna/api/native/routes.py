@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from puna.api.decode import naming
-from puna.api.messages import ApplyTemplateRequest, render
+from puna.api.messages import ApplyTemplateRequest, decode_conversation
 from puna.api.native.decode import decode_completion, decode_prompts
 from puna.api.native.encode import CompletionEncoder
 from puna.api.native.info import props_object, slots_list
@@ -50,7 +50,8 @@ def native_router(service: Service) -> APIRouter:
 
     async def apply_template(body: ApplyTemplateRequest) -> Response:
         """Show the prompt that a chat would be given to the model as."""
-        return Json({"prompt": render(service, body).text})
+        rendered = await service.chat.render(decode_conversation(body))
+        return Json({"prompt": rendered.text})
 
     add_post(router, service, ("/completion", "/completions"), CompletionRequest, completion)
     add_post(router, service, ("/tokenize",), TokenizeRequest, tokenize)

@@ -19,9 +19,7 @@ class CompletionRequest(GenerationFields):
     """Continue one or more prompts."""
 
     prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
-    logprobs: Annotated[Whole, Field(ge=0, le=MAX_PROBS)] | bool | None = Field(
-        default=None, description="the same as `n_probs`"
-    )
+    logprobs: Annotated[Whole, Field(ge=0, le=MAX_PROBS)] | bool | None = Field(default=None, description="the same as `n_probs`")
 
 
 class TokenizeRequest(Body):

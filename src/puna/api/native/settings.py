@@ -76,6 +76,14 @@ def settings_object(generation: Generation, *, stream: bool, timings_per_token: 
 def default_settings_object(sampling: Sampling, *, seed: int, n_predict: int) -> dict[str, Any]:
     """What a request gets that names nothing, as `/props` shows it."""
     shown = settings_object(Generation(prompt=(), sampling=sampling, max_tokens=n_predict), stream=True, timings_per_token=False)
-    for text in ("dry_sequence_breakers", "stop", "logit_bias", "grammar", "grammar_lazy", "grammar_triggers", "preserved_tokens"):
+    for text in (
+        "dry_sequence_breakers",
+        "stop",
+        "logit_bias",
+        "grammar",
+        "grammar_lazy",
+        "grammar_triggers",
+        "preserved_tokens",
+    ):
         del shown[text]
     return {**shown, "seed": seed if seed >= 0 else 2**32 - 1}

@@ -51,7 +51,7 @@ def _legacy_logprobs(body: LegacyCompletionRequest) -> Logprobs:
 
 def decode_chat(service: Service, body: ChatCompletionRequest) -> tuple[Decoded, Logprobs]:
     """How the conversation of `/v1/chat/completions` is to be answered."""
-    _refuse_functions(body)
+    _refuse_unsupported(body)
     logprobs = _chat_logprobs(body)
     return decode_generation(body, service, bias_texts=False, n_probs=logprobs.n_probs), logprobs
 
@@ -69,7 +69,9 @@ def _chat_logprobs(body: ChatCompletionRequest) -> Logprobs:
     return Logprobs(True, 0 if asked is True else asked)
 
 
-def _refuse_functions(body: ChatCompletionRequest) -> None:
+def _refuse_unsupported(body: ChatCompletionRequest) -> None:
+    if body.tools:
+        raise refusal("tools", "calling tools is not supported")
     if body.functions:
         raise refusal("functions", "calling functions is not supported")
     if body.reasoning_budget_tokens is not None and body.reasoning_budget_tokens >= 0:

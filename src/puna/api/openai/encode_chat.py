@@ -22,9 +22,7 @@ from puna.types import Chunk, TokenProb
 class ChatEncoder:
     """Encodes the answers to one request."""
 
-    def __init__(
-        self, body: ChatCompletionRequest, logprobs: Logprobs, *, n: int, model: str, tokenizer: Tokenizer
-    ) -> None:
+    def __init__(self, body: ChatCompletionRequest, logprobs: Logprobs, *, n: int, model: str, tokenizer: Tokenizer) -> None:
         stream = body.stream is True
         self._envelope = Envelope(
             kind="chat.completion.chunk" if stream else "chat.completion", id_prefix="chatcmpl-", model=model
@@ -35,9 +33,7 @@ class ChatEncoder:
         self._timings_per_token = body.timings_per_token is True
         self._n = n
         self._tokenizer = tokenizer
-        self._heads = [
-            b'data: {"choices":[{"finish_reason":null,"index":%d,"delta":{"content":' % index for index in range(n)
-        ]
+        self._heads = [b'data: {"choices":[{"finish_reason":null,"index":%d,"delta":{"content":' % index for index in range(n)]
         self._tail = b"}}]" + self._envelope.tail
 
     async def frames(self, running: Running) -> AsyncIterator[bytes]:
@@ -77,9 +73,7 @@ class ChatEncoder:
             if self._logprobs.wanted:
                 choice["logprobs"] = self._content(answer.probs)
             choices.append(choice)
-        return self._envelope.whole(
-            choices, usage=usage_object(answers, self._n), timings=timings_object(answers[0].timings)
-        )
+        return self._envelope.whole(choices, usage=usage_object(answers, self._n), timings=timings_object(answers[0].timings))
 
     def _content(self, probs: Sequence[TokenProb]) -> dict[str, Any]:
         return {"content": probs_list(self._tokenizer, probs, n_top=self._logprobs.n_top, post=self._post)}

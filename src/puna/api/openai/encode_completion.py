@@ -82,9 +82,7 @@ class CompletionEncoder:
             )
             for answer in answers
         ]
-        return self._envelope.whole(
-            choices, usage=usage_object(answers, self._n), timings=timings_object(answers[0].timings)
-        )
+        return self._envelope.whole(choices, usage=usage_object(answers, self._n), timings=timings_object(answers[0].timings))
 
     @staticmethod
     def _choice(index: int, text: str, logprobs: dict[str, Any] | None, reason: str | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from puna.api.decode import naming
-from puna.api.messages import chat_prompt
+from puna.api.messages import decode_conversation
 from puna.api.openai.decode import decode_chat, decode_completion, decode_prompts
 from puna.api.openai.encode_chat import ChatEncoder
 from puna.api.openai.encode_completion import CompletionEncoder
@@ -42,7 +42,8 @@ def openai_router(service: Service) -> APIRouter:
         echoes = [""] * (n * len(prompts))
         if body.echo:
             texts = [
-                text if isinstance(text, str) else tokenizer.detokenize(tokens) for text, tokens in zip(written, prompts)
+                text if isinstance(text, str) else tokenizer.detokenize(tokens)
+                for text, tokens in zip(written, prompts, strict=True)
             ]
             echoes = [text for text in texts for _ in range(n)]
         encoder = CompletionEncoder(body, logprobs, n=n, echoes=echoes, model=service.model, tokenizer=tokenizer)
@@ -57,7 +58,8 @@ def openai_router(service: Service) -> APIRouter:
         """Answer a conversation."""
         decoded, logprobs = decode_chat(service, body)
         stream = body.stream is True
-        prompt = await chat_prompt(service, body)
+        rendered = await service.chat.render(decode_conversation(body))
+        prompt = await service.chat.tokenize(rendered)
         encoder = ChatEncoder(body, logprobs, n=decoded.params.n, model=service.model, tokenizer=service.tokenizer)
         every_token = stream and (logprobs.wanted or body.timings_per_token is True)
         running = await start(service, [prompt], decoded, stream=stream, every_token=every_token)
@@ -67,9 +69,7 @@ def openai_router(service: Service) -> APIRouter:
             return Json(encoder.whole(await collect(running)))
 
     add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
-    add_post(
-        router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion
-    )
+    add_post(router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion)
 
     async def list_models() -> Response:
         """The model that is served."""

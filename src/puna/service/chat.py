@@ -1,0 +1,89 @@
+"""Conversations made into prompts with the loaded model's template."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, builtin_template, render_chat
+from puna.service.ports import Tokenizer
+from puna.service.prompts import at_least_one, tokenize_text
+
+LONG_CHAT = 65_536
+"""Characters from which a conversation is rendered on a thread, so that other requests do not wait for it."""
+
+DEFAULT_TEMPLATE = "chatml"
+
+
+class Conversation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a template is given."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[dict[str, Any], ...] = ()
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+    kwargs: Mapping[str, Any] = {}
+
+
+class ChatRenderer:
+    """A template beside the vocabulary that its output is read with."""
+
+    def __init__(self, tokenizer: Tokenizer, source: str | None) -> None:
+        """`source` is Jinja, the name of a built-in template, or None for what most models understand.
+
+        Raises `InvalidRequest` for a template that does not compile.
+        """
+        if not source:
+            source = DEFAULT_TEMPLATE
+        if "{" not in source:
+            source = builtin_template(source)
+        self._tokenizer = tokenizer
+        self._special = SpecialTexts(tokenizer.special_texts())
+        self.template = ChatTemplate(source, bos_token=_text(tokenizer, tokenizer.bos), eos_token=_text(tokenizer, tokenizer.eos))
+
+    async def render(self, conversation: Conversation) -> Rendered:
+        """The text. Raises `InvalidRequest` for what the template does not take."""
+        if sum(len(message.text) for message in conversation.messages) < LONG_CHAT:
+            return self._render(conversation)
+        return await asyncio.to_thread(self._render, conversation)
+
+    def _render(self, conversation: Conversation) -> Rendered:
+        return render_chat(
+            self.template,
+            conversation.messages,
+            special_tokens=self._special,
+            tools=conversation.tools or None,
+            add_generation_prompt=conversation.add_generation_prompt,
+            continue_final_message=conversation.continue_final_message,
+            kwargs=conversation.kwargs,
+        )
+
+    async def tokenize(self, rendered: Rendered) -> tuple[int, ...]:
+        """Token ids: control tokens only where the template wrote them, and BOS at most once."""
+        tokenizer = self._tokenizer
+        tokens = [tokenizer.bos] if tokenizer.add_bos and tokenizer.bos >= 0 and not rendered.starts_with_bos else []
+        for segment in rendered.segments:
+            tokens += await tokenize_text(tokenizer, segment.text, add_special=False, parse_special=segment.trusted)
+        return at_least_one(tokenizer, tokens, param="messages")
+
+    @property
+    def capabilities(self) -> dict[str, bool]:
+        """What chats can hold, under llama.cpp's names."""
+        found = self.template.capabilities
+        return {
+            "supports_string_content": not found.wants_parts,
+            "supports_typed_content": found.wants_parts,
+            "supports_tools": False,
+            "supports_tool_calls": False,
+            "supports_parallel_tool_calls": False,
+            "supports_system_role": found.system,
+            "supports_preserve_reasoning": False,
+            "supports_object_arguments": True,
+        }
+
+
+def _text(tokenizer: Tokenizer, token: int) -> str:
+    return tokenizer.text(token) if token >= 0 else ""

@@ -1,0 +1,171 @@
+"""Stand-ins for the engine and its vocabulary: scripted answers, no model, no process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from puna.types import Chunk, EngineStats, Generation, ModelFacts, SlotState, StopType, Timings, TokenProb
+
+SPECIAL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>")
+BOS, EOS, IM_START, IM_END = range(256, 260)
+
+FACTS = ModelFacts(
+    path="/models/tiny-test.gguf",
+    description="test 1M F32",
+    architecture="test",
+    n_params=1_000_000,
+    n_bytes=4_000_000,
+    n_vocab=260,
+    vocab_type=1,
+    n_embd=64,
+    n_layer=2,
+    n_ctx_train=2048,
+    n_ctx=1024,
+    n_slots=4,
+    layout="split",
+    flash_attention=False,
+    n_threads=1,
+    n_threads_batch=1,
+    chat_template=None,
+    metadata={},
+    can_cut=True,
+    has_decoder=True,
+    engine="fake 1.0",
+    safe_mode=False,
+)
+
+
+class FakeTokenizer:
+    """One token a byte, and four control tokens."""
+
+    n_tokens = 260
+    bos = BOS
+    eos = EOS
+
+    def __init__(self, *, add_bos: bool = False) -> None:
+        self.add_bos = add_bos
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        tokens = [BOS] if add_special and self.add_bos else []
+        rest = text
+        while rest:
+            special = next((s for s in SPECIAL if parse_special and rest.startswith(s)), None)
+            if special is not None:
+                tokens.append(256 + SPECIAL.index(special))
+                rest = rest[len(special) :]
+            else:
+                tokens += rest[0].encode()
+                rest = rest[1:]
+        return tokens
+
+    def piece(self, token: int, *, special: bool = False) -> bytes:
+        if token < 256:
+            return bytes([token])
+        return SPECIAL[token - 256].encode() if special else b""
+
+    def detokenize(self, tokens: Sequence[int]) -> str:
+        return b"".join(self.piece(token, special=True) for token in tokens).decode("utf-8", "replace")
+
+    def is_eog(self, token: int) -> bool:
+        return token in (EOS, IM_END)
+
+    def text(self, token: int) -> str:
+        return SPECIAL[token - 256] if token >= 256 else chr(token)
+
+    def special_texts(self) -> list[str]:
+        return list(SPECIAL)
+
+
+Item = Chunk | Exception | float
+"""A chunk to send, an error to raise, or seconds to wait."""
+
+
+def say(
+    *texts: str,
+    stop_type: StopType = "eos",
+    stopping_word: str = "",
+    probs: bool = False,
+    n_prompt: int = 7,
+    cache_n: int = 3,
+    pause: float = 0.0,
+) -> list[Item]:
+    """A script that sends these texts as one chunk each, then the end."""
+    items: list[Item] = []
+    n = 0
+    for text in texts:
+        tokens = tuple(text.encode())
+        n += len(tokens)
+        entries = tuple(TokenProb(t, -0.5, ((t, -0.5), ((t + 1) % 256, -1.5))) for t in tokens) if probs else ()
+        if pause:
+            items.append(pause)
+        items.append(Chunk(text=text, tokens=tokens, probs=entries, slot=0))
+    timings = Timings(cache_n=cache_n, prompt_n=n_prompt - cache_n, prompt_ms=2.0, predicted_n=n, predicted_ms=4.0, queue_ms=1.0)
+    items.append(Chunk(slot=0, timings=timings, stop_type=stop_type, stopping_word=stopping_word))
+    return items
+
+
+class FakeStream:
+    """Plays a script."""
+
+    def __init__(self, generation: Generation, script: Iterable[Item]) -> None:
+        self.generation = generation
+        self.closed = False
+        self.finished = False
+        self._script = iter(script)
+
+    def __aiter__(self) -> FakeStream:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        for item in self._script:
+            if isinstance(item, Chunk):
+                return item
+            if isinstance(item, Exception):
+                raise item
+            await asyncio.sleep(item)
+        self.finished = True
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeEngine:
+    """Answers every generation with the script for its number, or with `script`; `refuse` makes admission fail."""
+
+    facts: ModelFacts | None = FACTS
+    state: str = "ready"
+    failure: str = ""
+    restarts: int = 0
+    stats: EngineStats = field(default_factory=EngineStats)
+    slots: tuple[SlotState, ...] = tuple(SlotState(id=id) for id in range(4))
+    tokenizer: FakeTokenizer = field(default_factory=FakeTokenizer)
+    script: Callable[[int], Iterable[Item]] = lambda _: say("Hello", " world")
+    refuse: Callable[[Generation, int], Exception | None] = lambda _generation, _number: None
+    streams: list[FakeStream] = field(default_factory=list)
+    every_token: list[bool] = field(default_factory=list)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(not (stream.closed or stream.finished) for stream in self.streams)
+
+    @property
+    def generations(self) -> list[Generation]:
+        return [stream.generation for stream in self.streams]
+
+    @property
+    def last(self) -> Generation:
+        return self.streams[-1].generation
+
+    def generate(self, generation: Generation, *, every_token: bool = False) -> FakeStream:
+        number = len(self.streams)
+        error = self.refuse(generation, number)
+        if error is not None:
+            raise error
+        stream = FakeStream(generation, self.script(number))
+        self.streams.append(stream)
+        self.every_token.append(every_token)
+        return stream
