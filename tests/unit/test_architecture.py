@@ -43,7 +43,7 @@ WEB_LIBRARIES = frozenset({"fastapi", "starlette", "uvicorn"})
 
 FORBIDDEN = {
     "an unfinished thing": re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"),
-    "an issue number": re.compile(r"\bissues? *#?\d+\b|\bcloses? #\d+|(?<![\w&/])#\d+\b(?!;)", re.IGNORECASE),
+    "an issue number": re.compile(r"\bissues? *#?\d+\b|\bcloses? #\d+|(?<![\w&/])#[1-9]\d*\b(?!;)", re.IGNORECASE),
     "a path of one machine": re.compile(r"(?<![\w.])/(work|home/\w+|root|Users/\w+)/|(?<![\w.])/tmp/w\b"),
     "a switched-off check without a reason": re.compile(
         r"#\s*type:\s*ignore(\[[\w-]+(, *[\w-]+)*\])?\s*$|#\s*noqa(: *[\w, ]+)?\s*$", re.MULTILINE
