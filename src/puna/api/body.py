@@ -107,13 +107,10 @@ def field_path(location: tuple[int | str, ...], value: Any, *, missing: bool) ->
     """Where in the body a validation error lies, without the names that only the schema knows."""
     path: list[str] = []
     for part in location:
-        if (isinstance(value, dict) and part in value) or (
-            isinstance(value, list) and isinstance(part, int) and part < len(value)
-        ):
+        in_list = isinstance(value, list) and isinstance(part, int) and part < len(value)
+        if in_list or (isinstance(value, dict) and part in value):
             value = value[part]
-        else:
-            continue
-        path.append(str(part))
+            path.append(str(part))
     if missing:
         path.append(str(location[-1]))
     return ".".join(path)

@@ -23,30 +23,12 @@ MAX_STOPS = 256
 COLDEST = 1e-4
 """Temperatures up to this are greedy: dividing by less could overflow, and nothing else would ever be chosen anyway."""
 
-_PLAIN = [
-    "dynatemp_range",
-    "dynatemp_exponent",
-    "top_p",
-    "min_p",
-    "typical_p",
-    "top_n_sigma",
-    "xtc_probability",
-    "xtc_threshold",
-    "repeat_penalty",
-    "presence_penalty",
-    "frequency_penalty",
-    "dry_multiplier",
-    "dry_allowed_length",
-    "dry_penalty_last_n",
-    "mirostat_tau",
-    "mirostat_eta",
-    "adaptive_target",
-    "adaptive_decay",
-    "ignore_eos",
-    "min_tokens",
-    "n_probs",
+_PLAIN = (
+    *("dynatemp_range", "dynatemp_exponent", "top_p", "min_p", "typical_p", "top_n_sigma", "xtc_probability", "xtc_threshold"),
+    *("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_allowed_length", "dry_penalty_last_n"),
+    *("mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay", "ignore_eos", "min_tokens", "n_probs"),
     "post_sampling_probs",
-]
+)
 """Fields of `Sampling` that have the same name and meaning in a request."""
 
 

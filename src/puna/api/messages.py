@@ -50,8 +50,8 @@ class ApplyTemplateRequest(ChatFields):
     """Show the prompt of a conversation."""
 
 
-def decode_conversation(body: ChatFields) -> Conversation:
-    """What the template is given. Raises `InvalidRequest` or `NotSupported` that names the field."""
+def decode_conversation(body: ChatFields, *, tools: bool = True) -> Conversation:
+    """What the template is given, with or without the tools. Raises `InvalidRequest` or `NotSupported` that names the field."""
     for name in ("chat_template", "template"):
         if getattr(body, name) is not None:
             _refuse(name, "templates are not accepted from clients")
@@ -62,7 +62,7 @@ def decode_conversation(body: ChatFields) -> Conversation:
         kwargs.setdefault("reasoning_effort", body.reasoning_effort)
     return Conversation(
         messages=tuple(_message(message, f"messages.{index}") for index, message in enumerate(body.messages)),
-        tools=tuple(body.tools or ()),
+        tools=tuple(body.tools or ()) if tools else (),
         add_generation_prompt=body.add_generation_prompt,
         continue_final_message=body.continue_final_message,
         kwargs=kwargs,

@@ -70,8 +70,8 @@ def _chat_logprobs(body: ChatCompletionRequest) -> Logprobs:
 
 
 def _refuse_unsupported(body: ChatCompletionRequest) -> None:
-    if body.tools:
-        raise refusal("tools", "calling tools is not supported")
+    if body.tools and body.tool_choice != "none":
+        raise refusal("tools", "calling tools is not supported; leave them out, or set 'tool_choice' to \"none\"")
     if body.functions:
         raise refusal("functions", "calling functions is not supported")
     if body.reasoning_budget_tokens is not None and body.reasoning_budget_tokens >= 0:

@@ -41,10 +41,8 @@ def openai_router(service: Service) -> APIRouter:
         ]
         echoes = [""] * (n * len(prompts))
         if body.echo:
-            texts = [
-                text if isinstance(text, str) else tokenizer.detokenize(tokens)
-                for text, tokens in zip(written, prompts, strict=True)
-            ]
+            pairs = zip(written, prompts, strict=True)
+            texts = (text if isinstance(text, str) else tokenizer.detokenize(tokens) for text, tokens in pairs)
             echoes = [text for text in texts for _ in range(n)]
         encoder = CompletionEncoder(body, logprobs, n=n, echoes=echoes, model=service.model, tokenizer=tokenizer)
         every_token = stream and (logprobs.wanted or body.timings_per_token is True)
@@ -58,7 +56,8 @@ def openai_router(service: Service) -> APIRouter:
         """Answer a conversation."""
         decoded, logprobs = decode_chat(service, body)
         stream = body.stream is True
-        rendered = await service.chat.render(decode_conversation(body))
+        # Tools that must not be called are not shown to the model, which might call them all the same.
+        rendered = await service.chat.render(decode_conversation(body, tools=False))
         prompt = await service.chat.tokenize(rendered)
         encoder = ChatEncoder(body, logprobs, n=decoded.params.n, model=service.model, tokenizer=service.tokenizer)
         every_token = stream and (logprobs.wanted or body.timings_per_token is True)

@@ -1,0 +1,152 @@
+"""From the open socket to the last answer: load, serve, drain, end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import uvicorn
+from fastapi import FastAPI
+
+from puna.config import ServerSettings
+from puna.log import logger
+from puna.server.app import create_app
+from puna.service.ports import Engine
+from puna.service.service import Service
+
+FLUSH_TIMEOUT = 5
+"""Seconds that connections get to send what is left once all answers have ended."""
+
+KEEP_ALIVE = 75
+"""Seconds that an idle connection stays open: longer than clients keep theirs, so that none is reused while it closes."""
+
+QUIET_LOADING = 2.0
+"""Seconds of loading before anything is said about it."""
+
+
+class ServedEngine(Engine, Protocol):
+    """An engine with the life of its worker."""
+
+    async def start(self, on_loading: Callable[[float], None] | None = None) -> None:
+        """Load the model. Raises `StartupError`."""
+        ...
+
+    async def drain(self, timeout: float) -> int:
+        """Admit nothing more, wait for what runs, return how many answers did not end in time."""
+        ...
+
+    async def stop(self) -> None:
+        """End the answers that still run, and the worker."""
+        ...
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn without hands on the signals."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to `Lifecycle`."""
+        yield
+
+
+class Lifecycle:
+    """One server's life. The socket answers from the start: with 503 until the model is there."""
+
+    def __init__(self, engine: ServedEngine, settings: ServerSettings, listening: socket.socket) -> None:
+        """`listening` is bound already, so that a taken port is known before a model is loaded."""
+        self._engine = engine
+        self._settings = settings
+        self._socket = listening
+        app: FastAPI = create_app(engine, settings)
+        self._service: Service = app.state.service
+        self._http = HttpServer(http_config(app))
+        self._stop = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds the server."""
+        host, port = self._socket.getsockname()[:2]
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+    async def run(self) -> None:
+        """Serve until told to stop. Raises `StartupError` if the model cannot be loaded."""
+        stopping = asyncio.create_task(self._stop.wait())
+        serving = asyncio.create_task(self._http.serve(sockets=[self._socket]))
+        loading = asyncio.create_task(self._load())
+        try:
+            await asyncio.wait({stopping, serving, loading}, return_when=asyncio.FIRST_COMPLETED)
+            if loading.done():
+                loading.result()
+                await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
+            await self._drain()
+        finally:
+            for task in (loading, stopping):
+                task.cancel()
+            await asyncio.gather(loading, stopping, return_exceptions=True)
+            await self._engine.stop()
+            self._http.should_exit = True
+            await serving
+
+    def stop(self) -> None:
+        """Begin to shut down; called again, end the process at once."""
+        if self._stop.is_set():
+            logger.warning("stopped at once")
+            os._exit(1)
+        self._stop.set()
+
+    def handle_signals(self) -> None:
+        """Let SIGINT and SIGTERM call `stop`."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+
+    async def _load(self) -> None:
+        logger.info("loading the model; %s answers already", self.url)
+        await self._engine.start(LoadingReport())
+        facts = self._service.facts
+        logger.info("%s: %s, %d slots of %d tokens", self._service.model, facts.description, facts.n_slots, facts.n_ctx)
+        logger.info("ready at %s", self.url)
+
+    async def _drain(self) -> None:
+        self._service.drain()
+        if n := self._engine.in_flight:
+            logger.info("shutting down; %d answers have %g s to finish", n, self._settings.drain_timeout)
+            await self._engine.drain(self._settings.drain_timeout)
+        else:
+            logger.info("shutting down")
+
+
+class LoadingReport:
+    """Says every now and then how far a slow load has come."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = clock() + QUIET_LOADING
+
+    def __call__(self, share: float) -> None:
+        now = self._clock()
+        if now >= self._next and share < 1:
+            self._next = now + QUIET_LOADING
+            logger.info("loading: %d %%", int(share * 100))
+
+
+def http_config(app: FastAPI) -> uvicorn.Config:
+    """uvicorn's settings: nothing of its own in the log, nothing trusted that a client says about a proxy."""
+    return uvicorn.Config(
+        app,
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=FLUSH_TIMEOUT,
+    )

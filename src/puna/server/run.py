@@ -1,0 +1,63 @@
+"""The whole server process, as the command line starts it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+from puna import log
+from puna.client.handle import EngineClient
+from puna.client.tokenizer import load_tokenizer
+from puna.config import Settings
+from puna.errors import StartupError
+from puna.log import logger
+from puna.server.cors import is_loopback_name
+from puna.server.lifecycle import Lifecycle
+
+BACKLOG = 1024
+
+
+def run(settings: Settings) -> int:
+    """Serve until a signal comes; return the exit code. Raises `StartupError` for what the person starting it must mend."""
+    server = settings.server
+    log.configure(server.log_level, secrets=server.api_keys)
+    web_log = logging.getLogger("uvicorn")
+    web_log.handlers[:] = logger.handlers
+    web_log.setLevel(logging.WARNING)
+    web_log.propagate = False
+    if not server.api_keys and not is_loopback_name(server.host):
+        logger.warning("listening on %s without an API key: anybody who reaches this port can use the model", server.host)
+    run_async(_serve(settings, listen(server.host, server.port)))
+    return 0
+
+
+async def _serve(settings: Settings, listening: socket.socket) -> None:
+    engine = EngineClient(settings.engine, load_tokenizer, max_queue=settings.server.max_queue)
+    lifecycle = Lifecycle(engine, settings.server, listening)
+    lifecycle.handle_signals()
+    await lifecycle.run()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises `StartupError` that says what is wrong with the address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartupError(f"port {port} on {host} is in use; choose another one with --port") from error
+        raise StartupError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
+
+
+def run_async(main: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
