@@ -35,9 +35,9 @@ class Record:
         return (self.arrivals[0] if self.arrivals else self.end) - self.start
 
     def gaps(self, begin: float = 0.0, end: float = float("inf")) -> list[float]:
-        """Seconds between neighbouring pieces, for those whose later one came within [begin, end]."""
+        """Seconds between neighbouring pieces, for all gaps that share time with (begin, end)."""
         pairs = zip(self.arrivals, self.arrivals[1:], strict=False)
-        return [later - earlier for earlier, later in pairs if begin <= later <= end]
+        return [later - earlier for earlier, later in pairs if later > begin and earlier < end]
 
     def take(self, event: str, now: float) -> bool:
         """Note one event's data; False when it is the last."""

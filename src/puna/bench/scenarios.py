@@ -19,6 +19,9 @@ COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 SHORT, LONG, SYSTEM, PREFILL = 40, 1000, 1400, 2000
 """Lengths of prompts in words, which are near to tokens."""
 
+PATIENCE = 60.0
+"""Seconds within which all running streams must bring text."""
+
 QUIET = 4.0
 """Seconds for which running streams are watched before they are disturbed."""
 
@@ -129,28 +132,24 @@ class Running:
 
         return await target.stream(COMPLETIONS, prompts.completion(prompts.words(SHORT, seed), max_tokens), note)
 
-    async def wait_for_all(self, timeout: float) -> None:
-        """Wait until every stream has brought text. Raises `Failed` if one ends before, or time runs out."""
+    async def wait_for_text(self, since: float, timeout: float) -> None:
+        """Wait until every stream has brought text after `since`. Raises `Failed` if one ends before, or time runs out."""
         limit = time.perf_counter() + timeout
-        while len(self._records) < len(self._tasks):
-            self.must_run()
+        while (n := sum(record.arrivals[-1] > since for record in self._records)) < len(self._tasks):
+            self._must_run()
             if time.perf_counter() > limit:
-                raise Failed(f"only {len(self._records)} of {len(self._tasks)} streams ran side by side after {timeout:.0f} s")
+                raise Failed(f"only {n} of {len(self._tasks)} streams brought text side by side within {timeout:.0f} s")
             await asyncio.sleep(0.05)
+        self._must_run()
 
-    def must_run(self) -> None:
-        """Raise `Failed` if a stream has ended."""
+    def _must_run(self) -> None:
         for task in self._tasks:
             if task.done():
                 raise Failed(f"a background stream ended early: {task.result().error or 'it had nothing more to say'}")
 
     def gap_p99(self, begin: float, end: float) -> float:
-        """99th percentile of the gaps in [begin, end], in milliseconds. A gap that is still open at the end counts."""
-        gaps = [gap for record in self._records for gap in record.gaps(begin, end)]
-        gaps += [end - record.arrivals[-1] for record in self._records if record.arrivals[-1] <= begin]
-        if not gaps:
-            raise Failed("the background streams brought nothing while they were watched")
-        return percentile(gaps, 0.99) * 1000
+        """99th percentile of the gaps that share time with (begin, end), in milliseconds."""
+        return percentile([gap for record in self._records for gap in record.gaps(begin, end)], 0.99) * 1000
 
     async def stop(self) -> None:
         """Hang up."""
@@ -165,13 +164,15 @@ async def interference(target: Target, seed: Seed) -> dict[str, float]:
     alone = await read_long_prompt(target, (*seed, "alone"))
     running = Running(target, seed, 4, 1500)
     try:
-        await running.wait_for_all(60)
+        await running.wait_for_text(0, PATIENCE)
         quiet_from = time.perf_counter()
         await asyncio.sleep(QUIET)
         quiet_to = time.perf_counter()
+        await running.wait_for_text(quiet_to, PATIENCE)
         busy = await read_long_prompt(target, (*seed, "busy"))
-        running.must_run()
-        quiet, during = running.gap_p99(quiet_from, quiet_to), running.gap_p99(busy.start, busy.start + busy.ttft)
+        busy_to = busy.start + busy.ttft
+        await running.wait_for_text(busy_to, PATIENCE)  # so that the gap that the prompt's end falls into is closed
+        quiet, during = running.gap_p99(quiet_from, quiet_to), running.gap_p99(busy.start, busy_to)
     finally:
         await running.stop()
     return {

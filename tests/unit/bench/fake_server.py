@@ -31,6 +31,8 @@ class FakeServer:
     usage: bool = True
     chunks: bool = True
     cached: int = 0
+    most_tokens: int = 10000
+    """Where the model ends by itself."""
     fail: Callable[[str], Reply | None] = lambda path: None
     """Says how a path fails, None for well."""
     requests: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
@@ -51,6 +53,8 @@ class FakeServer:
             yield self
         finally:
             server.close()
+            while self.running:  # noqa: ASYNC110  # handlers end by themselves, none of them knows that it is the last
+                await asyncio.sleep(0.005)
 
     async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.running += 1
@@ -83,7 +87,7 @@ class FakeServer:
         if path.endswith("/models"):
             content = json.dumps({"data": [{"id": "fake-model"}]}).encode()
             return 200, {"Content-Length": str(len(content))}, [content]
-        n = body["max_tokens"]
+        n = min(body["max_tokens"], self.most_tokens)
         prompt = body["prompt"] if "prompt" in body else json.dumps(body["messages"])
         frames: list[object] = [{"choices": [self._choice(path, f"w{index} ")]} for index in range(n)]
         if self.usage:

@@ -53,10 +53,12 @@ def test_an_error_ends_the_stream(frame: object, error: str) -> None:
     assert (record.text, record.error) == ("a", error)
 
 
-def test_gaps_belong_to_the_window_of_their_later_end() -> None:
+def test_gaps_that_share_time_with_a_window() -> None:
     record = Record(arrivals=[1.0, 2.0, 4.0, 8.0])
     assert record.gaps() == [1.0, 2.0, 4.0]
-    assert record.gaps(3.0, 5.0) == [2.0]
+    assert record.gaps(3.0, 3.5) == [2.0]
+    assert record.gaps(2.0, 5.0) == [2.0, 4.0]
+    assert record.gaps(8.0, 9.0) == []
     assert Record(arrivals=[1.0]).gaps() == []
 
 

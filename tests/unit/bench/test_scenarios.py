@@ -88,7 +88,7 @@ async def test_interference_watches_running_streams(monkeypatch: pytest.MonkeyPa
 
 async def test_interference_needs_streams_that_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scenarios, "QUIET", 0.2)
-    async with FakeServer().serve() as server:
+    async with FakeServer(most_tokens=20).serve() as server:
         with pytest.raises(Failed, match="a background stream ended early"):
             await figures("interference", server)
 
