@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from puna.config import EngineSettings
 from puna.engine import sizing
+from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.loop import Engine, Recorder
 from puna.engine.memory import SplitMemory, UnifiedMemory
@@ -40,23 +42,21 @@ def assemble(
     )
     if not model.has_decoder:
         raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
-    context, size = _make_context(model, settings)
+    size = _choose_size(model, settings)
+    make = partial(_make_context, model, settings)
+    context = make(size.first, size.n_slots)
+    warm_up(context)
     memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
-    can_cut = model.can_cut
-    n_ctx = min(size.n_ctx, context.n_ctx_seq)
-    scheduler = Scheduler(size.n_slots, can_cut=can_cut, share_at_least=settings.slots_wait_share)
     engine = Engine(
         vocab=model.vocab,
-        memory=memory,
-        runner=Runner(context, settings.n_batch),
-        scheduler=scheduler,
+        arena=Arena(size, make, context, memory, Runner(context, settings.n_batch), warn),
+        scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
-        host=HostTier(sizing.choose_cache(settings.cache_ram, sizing.free_memory()), can_cut=can_cut),
-        n_ctx=n_ctx,
+        host=HostTier(sizing.choose_cache(settings.cache_ram, sizing.free_memory()), can_cut=model.can_cut),
         recorder=recorder,
         warn=warn,
     )
-    return engine, _facts(model, settings, size.n_slots, n_ctx, can_cut=can_cut, safe_mode=safe_mode)
+    return engine, _facts(model, settings, size, safe_mode=safe_mode)
 
 
 def warm_up(context: Context) -> None:
@@ -67,21 +67,24 @@ def warm_up(context: Context) -> None:
     context.drop(0)
 
 
-def _make_context(model: Model, settings: EngineSettings) -> tuple[Context, sizing.Size]:
-    cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)
-    size = sizing.choose_size(
+def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
+    return sizing.choose_size(
         n_ctx=settings.n_ctx,
         n_slots=settings.n_slots,
         n_ctx_train=model.n_ctx_train,
-        cell=cell,
+        cell=sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v),
         free=sizing.free_memory(),
     )
+
+
+def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: int) -> Context:
+    """A context for `n_seats` sequences of `length` tokens. Raises `StartupError` with what it needs and what is free."""
     threads = settings.n_threads or sizing.usable_cores()
     try:
-        context = Context(
+        return Context(
             model,
-            n_ctx=size.n_ctx * size.n_slots,
-            n_seq_max=size.n_slots,
+            n_ctx=length * n_seats,
+            n_seq_max=n_seats,
             n_batch=settings.n_batch,
             n_ubatch=settings.n_ubatch,
             n_threads=threads,
@@ -95,12 +98,11 @@ def _make_context(model: Model, settings: EngineSettings) -> tuple[Context, sizi
             rope_freq_scale=settings.rope_freq_scale,
         )
     except StartupError as error:
+        cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)
         raise StartupError(
-            f"{error.message} (cells for {size.n_slots} x {size.n_ctx} tokens take about {size.n_bytes / 1e6:,.0f} MB, "
+            f"{error.message} (cells for {n_seats} x {length} tokens take about {cell * n_seats * length / 1e6:,.0f} MB, "
             f"{sizing.free_memory() / 1e6:,.0f} MB are free)"
         ) from error
-    warm_up(context)
-    return context, size
 
 
 def _unified(settings: EngineSettings) -> bool:
@@ -114,7 +116,7 @@ def _flash_attention(settings: EngineSettings) -> bool:
     return settings.cache_type_v not in ("f32", "f16", "bf16") or library.has_accelerator()
 
 
-def _facts(model: Model, settings: EngineSettings, n_slots: int, n_ctx: int, *, can_cut: bool, safe_mode: bool) -> ModelFacts:
+def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mode: bool) -> ModelFacts:
     threads = settings.n_threads or sizing.usable_cores()
     return ModelFacts(
         path=settings.model,
@@ -127,15 +129,15 @@ def _facts(model: Model, settings: EngineSettings, n_slots: int, n_ctx: int, *, 
         n_embd=model.n_embd,
         n_layer=model.n_layer,
         n_ctx_train=model.n_ctx_train,
-        n_ctx=n_ctx,
-        n_slots=n_slots,
+        n_ctx=size.n_ctx,
+        n_slots=size.n_slots,
         layout="unified" if _unified(settings) else "split",
         flash_attention=_flash_attention(settings),
         n_threads=threads,
         n_threads_batch=settings.n_threads_batch or threads,
         chat_template=model.chat_template,
         metadata={key: value for key, value in model.metadata.items() if key != "tokenizer.chat_template"},
-        can_cut=can_cut,
+        can_cut=model.can_cut,
         has_decoder=model.has_decoder,
         engine=library.describe(),
         safe_mode=safe_mode,

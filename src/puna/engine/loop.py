@@ -7,11 +7,10 @@ from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from typing import Literal, Protocol
 
+from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
-from puna.engine.memory import Memory
 from puna.engine.reuse import PrefixReuse
-from puna.engine.runner import Runner
 from puna.engine.sampling import Choice, TokenSampler
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
@@ -43,29 +42,25 @@ class Engine:
         self,
         *,
         vocab: Vocab,
-        memory: Memory,
-        runner: Runner,
+        arena: Arena,
         scheduler: Scheduler,
         budget: StepBudget,
         host: HostTier,
-        n_ctx: int,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
-        """`n_ctx` is the most tokens of one sequence."""
         self._vocab = vocab
-        self._memory = memory
-        self._runner = runner
+        self._arena = arena
+        self._memory = arena.memory
+        self._runner = arena.runner
         self._scheduler = scheduler
         self._budget = budget
         self._host = host
-        self._n_ctx = n_ctx
         self._recorder = recorder
         self._candidates = Candidates(vocab.n_tokens)
         self._constraints = ConstraintFactory(vocab)
-        self._logits = runner.logits
         self._counters = Counters()
-        self._reuse = PrefixReuse(scheduler, memory, host, self._counters, warn)
+        self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn)
         self._outputs: list[Output] = []
 
     # requests
@@ -92,6 +87,7 @@ class Engine:
         self._outputs = []
         for sequence in self._scheduler.admit():
             self._start(sequence)
+        self._make_length()
         self._reuse.serve_followers()
         self._close_gap()
         plan = self._plan()
@@ -104,6 +100,21 @@ class Engine:
         """A frame with the outputs so far and the present state."""
         outputs, self._outputs = tuple(self._outputs), []
         return Step(outputs, self._counters.snapshot(self._scheduler, self._host), slot_states(self._scheduler))
+
+    def _make_length(self) -> None:
+        """Let the context grow when a sequence has more tokens than there is room for."""
+        needed = max((len(sequence.tokens) for sequence in self._scheduler.running), default=0)
+        if needed <= self._arena.length:
+            return
+        self._scheduler.n_seats = self._arena.seats_for(needed)
+        for sequence in self._scheduler.surplus():
+            self._preempt(sequence)
+        if self._arena.grow(needed, self._scheduler.running):
+            return
+        self._scheduler.n_seats = self._arena.seats_for(self._arena.length)
+        for sequence in list(self._scheduler.running):
+            if len(sequence.tokens) > self._arena.limit:
+                self._fail(sequence, f"there is no memory for a sequence of {len(sequence.tokens)} tokens", "fault")
 
     def _plan(self) -> Plan:
         n_decoding = sum(sequence.decoding for sequence in self._scheduler.running)
@@ -147,7 +158,7 @@ class Engine:
             return
         request = sequence.submit
         matcher = self._constraints.make(request.constraint) if request.constraint else None
-        sampler = TokenSampler(request.sampling, self._vocab, matcher, self._n_ctx)
+        sampler = TokenSampler(request.sampling, self._vocab, matcher, self._arena.limit)
         sequence.sampler = sampler
         sampler.prime(list(request.prompt), list(request.produced), self._candidates)
 
@@ -172,7 +183,7 @@ class Engine:
             return
         self._recorder.record("sample", (sequence.id,))
         try:
-            choice = sampler.choose(self._logits(row), self._candidates)
+            choice = sampler.choose(self._runner.logits(row), self._candidates)
         except (InvalidRequest, ValueError) as error:
             self._fail(sequence, str(error), "invalid" if isinstance(error, InvalidRequest) else "fault")
             return
@@ -206,7 +217,7 @@ class Engine:
         limit = sequence.submit.max_tokens
         if sequence.sampler is not None and sequence.sampler.complete:
             return "eos"
-        if 0 <= limit <= sequence.n_produced or len(sequence.tokens) >= self._n_ctx:
+        if 0 <= limit <= sequence.n_produced or len(sequence.tokens) >= self._arena.limit:
             return "limit"
         return "none"
 
@@ -247,9 +258,13 @@ class Engine:
         if len(self._scheduler.running) == 1:
             self._fail(youngest, f"the context has no room for this sequence: {error}", "fault")
             return
-        self._reuse.keep(youngest)
-        self._memory.drop(youngest.seat)
-        self._scheduler.preempt(youngest)
+        self._preempt(youngest)
+
+    def _preempt(self, sequence: Sequence) -> None:
+        """Send a running sequence back to the queue; it goes on later with what rests in host memory."""
+        self._reuse.keep(sequence)
+        self._memory.drop(sequence.seat)
+        self._scheduler.preempt(sequence)
 
     def _timings(self, sequence: Sequence) -> Timings:
         now = time.monotonic()

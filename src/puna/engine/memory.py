@@ -28,6 +28,9 @@ class Memory(Protocol):
     compact: bool
     """Whether batches are only efficient while the seats in use are consecutive."""
 
+    def rebind(self, context: Context) -> None:
+        """Go on with another, empty context."""
+
     def share(self, source: int, targets: Iterable[tuple[int, int]]) -> None:
         """Give each (empty seat, length) of `targets` that many of the first tokens of `source`."""
 
@@ -58,6 +61,9 @@ class SplitMemory:
     """libllama batches only sequences whose ids follow each other; a gap splits the batch."""
 
     def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def rebind(self, context: Context) -> None:
         self._context = context
 
     def share(self, source: int, targets: Iterable[tuple[int, int]]) -> None:

@@ -19,6 +19,10 @@ class Runner:
         self.capacity = n_batch
         """Most rows of a plan."""
 
+    def rebind(self, context: Context) -> None:
+        """Go on with another context."""
+        self._context = context
+
     def logits(self, row: int) -> FloatArray:
         """The logits of a row of the last plan, as a writable view that the next one overwrites."""
         return self._context.logits(row)

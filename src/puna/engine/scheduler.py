@@ -75,6 +75,10 @@ class Scheduler:
             self.running.append(sequence)
             yield sequence
 
+    def surplus(self) -> list[Sequence]:
+        """Running sequences beyond the seats there are, the latest admitted first."""
+        return self.running[self.n_seats :][::-1]
+
     def preempt(self, sequence: Sequence) -> None:
         """Send a running sequence back to the head of the queue; what it had produced stays with it."""
         self.remove(sequence)

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-DEFAULT_N_CTX = 8192
-"""Context length of a sequence where neither user nor model asks for less."""
+FIRST_N_CTX = 2048
+"""Tokens of a sequence that the context has room for at first; it grows when one needs more."""
 
 MOST_SLOTS = 16
-MEMORY_SHARE = 0.1
-"""Share of the free memory that cells may take where the user does not say otherwise."""
+FIRST_SHARE = 0.1
+"""Share of the free memory that cells may take at first, which decides how many slots there are."""
+
+GROWN_SHARE = 0.4
+"""Share of the free memory that cells may grow to."""
 
 CACHE_SHARE = 0.1
 """Share of the free memory that resting prompts may take."""
@@ -25,13 +28,31 @@ SMALLEST_TYPE = 18 / 32
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A context's shape."""
+    """A context's shape, now and as far as it may grow."""
 
     n_ctx: int
-    """Tokens of one sequence."""
+    """Most tokens of one sequence."""
     n_slots: int
-    n_bytes: int
-    """Estimated memory of the cells."""
+    """Most sequences at once."""
+    first: int
+    """Tokens of a sequence that there is room for at first; equal to `n_ctx` where the user chose that."""
+    cell: int
+    """Bytes a token takes."""
+    grown: int
+    """Bytes that cells may take after growing."""
+
+    def seats(self, length: int) -> int:
+        """How many sequences of `length` tokens there is room for: never more than slots, never none."""
+        if length <= self.first:
+            return self.n_slots
+        return max(1, min(self.n_slots, self.grown // (length * self.cell)))
+
+    def next_length(self, needed: int) -> int:
+        """The length to grow to so that a sequence of `needed` tokens fits."""
+        length = self.first
+        while length < needed:
+            length *= 2
+        return min(length, self.n_ctx)
 
 
 def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: str, type_v: str) -> int:
@@ -54,17 +75,18 @@ def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: s
 def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int) -> Size:
     """Fill in what the user left open (0).
 
-    `cell` is bytes a token, `free` the bytes of memory that are free. Fewer sequences are preferred to shorter ones;
-    when not even one fits, its length is halved down to 512 tokens. What the user did ask for is never changed.
+    `cell` is bytes a token, `free` the bytes of memory that are free. What the user asks for is taken as it is, and
+    made room for at the start. Otherwise a sequence may become as long as the model was trained for, halved until it
+    fits, and there are as many slots as the first length leaves memory for.
     """
-    allowed = int(free * MEMORY_SHARE)
-    length = n_ctx or min(n_ctx_train or DEFAULT_N_CTX, DEFAULT_N_CTX)
-    if n_ctx == 0:
-        wanted = n_slots or 1
-        while length > 512 and wanted * length * cell > allowed:
-            length //= 2
-    slots = n_slots or max(1, min(MOST_SLOTS, allowed // (length * cell)))
-    return Size(length, slots, length * slots * cell)
+    grown = int(free * GROWN_SHARE)
+    limit = n_ctx or n_ctx_train or FIRST_N_CTX
+    if not n_ctx:
+        while limit > FIRST_N_CTX and limit * cell * max(1, n_slots) > grown:
+            limit //= 2
+    first = n_ctx or min(limit, FIRST_N_CTX)
+    slots = n_slots or max(1, min(MOST_SLOTS, int(free * FIRST_SHARE) // (first * cell)))
+    return Size(limit, slots, first, cell, grown)
 
 
 def usable_cores() -> int:

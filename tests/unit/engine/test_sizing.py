@@ -28,26 +28,36 @@ def test_a_model_that_says_nothing_still_gets_a_size() -> None:
 
 
 def size(**given: int) -> Size:
-    return choose_size(**{"n_ctx": 0, "n_slots": 0, "n_ctx_train": 4096, "cell": 20_000, "free": 16 * GIB, **given})
+    return choose_size(**{"n_ctx": 0, "n_slots": 0, "n_ctx_train": 8192, "cell": 20_000, "free": 16 * GIB, **given})
 
 
-def test_small_models_get_all_slots_and_their_whole_length() -> None:
-    assert size() == Size(4096, MOST_SLOTS, 4096 * MOST_SLOTS * 20_000)
+def test_a_small_model_starts_small_and_may_grow_to_its_whole_length() -> None:
+    chosen = size()
+    assert (chosen.n_ctx, chosen.n_slots, chosen.first) == (8192, MOST_SLOTS, 2048)
+    assert [chosen.next_length(n) for n in (1, 2048, 2049, 4097, 9000)] == [2048, 2048, 4096, 8192, 8192]
+    assert [chosen.seats(n) for n in (2048, 4096, 8192)] == [16, 16, 16]
 
 
-def test_little_memory_means_fewer_sequences_first_and_shorter_ones_last() -> None:
-    assert size(free=4 * GIB).n_ctx == 4096
-    assert size(free=4 * GIB).n_slots == 5
-    assert size(free=GIB // 2) == Size(2048, 1, 2048 * 20_000)
-    assert size(free=0).n_ctx == 512
-    assert size(free=0).n_slots == 1
+def test_little_memory_means_fewer_slots_and_a_lower_limit() -> None:
+    assert size(free=GIB).n_slots == 2
+    assert size(free=GIB).n_ctx == 8192
+    assert size(free=GIB // 4).n_ctx == 4096
+    assert (size(free=0).n_ctx, size(free=0).n_slots) == (2048, 1)
 
 
-def test_what_the_user_asked_for_is_kept() -> None:
-    assert size(n_ctx=100_000, n_slots=3, free=GIB) == Size(100_000, 3, 100_000 * 3 * 20_000)
+def test_long_sequences_leave_fewer_seats() -> None:
+    chosen = size(n_ctx_train=131_072)
+    assert chosen.n_ctx == 131_072
+    assert [chosen.seats(n) for n in (2048, 32_768, 131_072)] == [16, 10, 2]
+
+
+def test_what_the_user_asked_for_is_kept_and_made_room_for_at_once() -> None:
+    chosen = size(n_ctx=100_000, n_slots=3, free=GIB)
+    assert (chosen.n_ctx, chosen.n_slots, chosen.first) == (100_000, 3, 100_000)
+    assert chosen.seats(100_000) == 3
     assert size(n_ctx=100_000, free=GIB).n_slots == 1
-    assert size(n_slots=8, free=4 * GIB).n_slots == 8
-    assert size(n_slots=8, free=4 * GIB).n_ctx == 2048
+    assert size(n_slots=32).n_slots == 32
+    assert size(n_slots=8, free=GIB).n_ctx == 2048
 
 
 def test_cache_is_a_share_of_free_memory_unless_said() -> None:

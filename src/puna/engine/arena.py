@@ -1,0 +1,76 @@
+"""The context and its growth: small at first, as large as the longest sequence needs, never larger than allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from puna.engine.memory import Memory
+from puna.engine.runner import Runner
+from puna.engine.sequence import Sequence
+from puna.engine.sizing import Size
+from puna.errors import StartupError
+from puna.llama.context import Context
+
+MakeContext = Callable[[int, int], Context]
+"""Makes a context for sequences of so many tokens, so many at once. Raises `StartupError` for want of memory."""
+
+
+class Arena:
+    """Owns the context; `memory` and `runner` work on whichever one there is.
+
+    A context for 16 sequences of a model's full length may take gigabytes that most servers never need, and seconds to
+    clear. Saved states do not depend on the context's size, so a larger one takes over in about that time when a
+    sequence comes that needs it.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        make: MakeContext,
+        context: Context,
+        memory: Memory,
+        runner: Runner,
+        warn: Callable[[str], None],
+    ) -> None:
+        """`context` is made for `size.first` tokens and `size.n_slots` sequences."""
+        self._size = size
+        self._make = make
+        self._context = context
+        self.memory = memory
+        self.runner = runner
+        self._warn = warn
+        self.length = size.first
+        """Tokens of one sequence that there is room for now."""
+        self.limit = size.n_ctx
+        """Tokens of one sequence that there can be room for."""
+
+    def seats_for(self, needed: int) -> int:
+        """How many sequences may run while one of them needs so many tokens."""
+        return self._size.seats(max(self.length, self._size.next_length(needed)))
+
+    def grow(self, needed: int, running: list[Sequence]) -> bool:
+        """Make room for a sequence of `needed` tokens; False when there is no memory for it, and everything is as before.
+
+        `running` are the sequences to carry over, at most `seats_for(needed)`; they get new seats.
+        """
+        length = self._size.next_length(needed)
+        if length <= self.length:
+            return True
+        states = [self.memory.rest(sequence.seat) if sequence.n_done else None for sequence in running]
+        self._context.close()
+        try:
+            self._context = self._make(length, self._size.seats(length))
+        except StartupError as error:
+            self._warn(f"no memory for sequences of {length} tokens: {error}")
+            self.limit = self.length
+            length = self.length
+            self._context = self._make(length, self._size.seats(length))
+        self.memory.rebind(self._context)
+        self.runner.rebind(self._context)
+        for seat, (sequence, state) in enumerate(zip(running, states, strict=True)):
+            sequence.seat = seat
+            if state is not None:
+                self.memory.wake(seat, state, sequence.n_done)
+        grown = length > self.length
+        self.length = length
+        return grown

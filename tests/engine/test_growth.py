@@ -1,0 +1,71 @@
+"""The context grows when a sequence needs more room, and nobody loses anything by it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from puna.engine import sizing
+from puna.errors import StartupError
+from puna.types import Sampling
+from tests.engine.driver import Driver
+
+LONG = Sampling(temperature=0, ignore_eos=True)
+
+
+@pytest.fixture(params=["split", "unified"])
+def driver(request: pytest.FixtureRequest, tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    monkeypatch.setattr(sizing, "FIRST_N_CTX", 256)
+    return Driver(tiny_llama, n_ctx=0, layout=request.param)
+
+
+def test_a_long_prompt_makes_room_while_others_run(driver: Driver) -> None:
+    arena = driver.engine._arena
+    assert arena.length == 256
+    others = [driver.submit(f"{i}", force="other text " * 6) for i in range(3)]
+    driver.run(until=lambda: all(answer.tokens for answer in others))
+    prompt = tuple(5 + i % 200 for i in range(1000))
+    answer = driver.submit(prompt, force="after growing")
+    driver.run()
+    assert arena.length == 1024
+    assert driver.text(answer) == "after growing"
+    assert [driver.text(other) for other in others] == ["other text " * 6] * 3
+    assert driver.ask((*prompt, 9), force="again").read <= 2
+
+
+def test_an_answer_grows_to_the_end_of_the_context(driver: Driver) -> None:
+    answer = driver.ask("go", sampling=LONG)
+    assert len(answer.tokens) + len(driver.tokens("go")) == driver.facts.n_ctx == 2048
+    assert answer.end == "limit"
+
+
+def test_fewer_seats_send_the_youngest_back_to_the_queue(driver: Driver) -> None:
+    size = driver.engine._arena._size
+    driver.engine._arena._size = sizing.Size(size.n_ctx, size.n_slots, size.first, size.cell, 2 * 1024 * size.cell)
+    others = [driver.submit(f"{i}", force="other text " * 6) for i in range(3)]
+    driver.run(until=lambda: all(answer.tokens for answer in others))
+    answer = driver.submit(tuple(5 + i % 200 for i in range(400)), force="long")
+    driver.run()
+    assert driver.text(answer) == "long"
+    assert [driver.text(other) for other in others] == ["other text " * 6] * 3
+
+
+def test_without_memory_only_the_long_request_fails(driver: Driver) -> None:
+    make = driver.engine._arena._make
+
+    def refuse(length: int, seats: int) -> object:
+        if length > 256:
+            raise StartupError("no memory")
+        return make(length, seats)
+
+    driver.engine._arena._make = refuse  # type: ignore[assignment]  # returns a context or raises
+    other = driver.submit("0", force="other text " * 6)
+    driver.run(until=lambda: bool(other.tokens))
+    answer = driver.submit(tuple(5 + i % 200 for i in range(400)))
+    driver.run()
+    assert answer.end == "error"
+    assert "memory" in answer.error
+    assert driver.text(other) == "other text " * 6
+    assert driver.ask("1", force="fine").end == "eos"
+    assert len(driver.warnings) == 1
