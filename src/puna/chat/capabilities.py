@@ -57,17 +57,29 @@ class Capabilities:
     @cached_property
     def several_system(self) -> bool:
         """Whether two system messages at the start are both shown, in their order."""
-        return self._shows(
-            [self._text("system", _FIRST), self._text("system", _SECOND), self._text("user", _USER)], _FIRST, _SECOND
+        user = self._text("user", _USER)
+        return all(
+            self._shows([self._text(role, _FIRST), self._text(role, _SECOND), user], _FIRST, _SECOND) for role in self._roles
         )
 
     @cached_property
     def late_system(self) -> bool:
         """Whether system messages after the first turn are shown, be it before a reply or before the next question."""
-        system, user = self._text("system", _FIRST), self._text("user", _USER)
-        return self._shows([user, system], _USER, _FIRST) and self._shows(
-            [user, self._text("assistant", _REPLY), system, user], _REPLY, _FIRST
+        user, reply = self._text("user", _USER), self._text("assistant", _REPLY)
+        return all(
+            self._shows([user, system], _USER, _FIRST) and self._shows([user, reply, system, user], _REPLY, _FIRST)
+            for system in (self._text(role, _FIRST) for role in self._roles)
         )
+
+    @cached_property
+    def drops_lone_system(self) -> bool:
+        """Whether a conversation of a system message alone is taken, but not shown."""
+        lone = [self._text("system", _FIRST)]
+        return self._attempt(lone, self.empty_tools) is not None and not self._shows(lone, _FIRST)
+
+    @property
+    def _roles(self) -> list[str]:
+        return ["system", "developer"] if self.developer else ["system"]
 
     def _text(self, role: str, text: str) -> Value:
         return {"role": role, "content": [{"type": "text", "text": text}] if self.wants_parts else text}

@@ -25,8 +25,9 @@ def prepare(messages: Sequence[Message], capabilities: Capabilities) -> list[Mes
     places = [index for index, message in enumerate(bridged) if _is_system(message)]
     if not places:
         return bridged
-    if not capabilities.system:
-        return _fold_into_user(bridged, capabilities)
+    alone = len(places) == len(bridged)
+    if not capabilities.system or (alone and capabilities.drops_lone_system):
+        return _fold_into_user(bridged)
     if _acceptable(bridged, places, capabilities):
         return bridged
     first = bridged[places[0]]
@@ -57,7 +58,7 @@ def _system_text(messages: Sequence[Message]) -> str:
     return _SEPARATOR.join(message.text for message in messages if _is_system(message) and message.text)
 
 
-def _fold_into_user(messages: Sequence[Message], capabilities: Capabilities) -> list[Message]:
+def _fold_into_user(messages: Sequence[Message]) -> list[Message]:
     text = _system_text(messages)
     rest = [message for message in messages if not _is_system(message)]
     for index, message in enumerate(rest):

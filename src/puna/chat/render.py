@@ -129,17 +129,24 @@ class _Job:
     def continued(self) -> Rendered:
         """The conversation with the last turn left open."""
         *earlier, last = self._values
+        text = self._cut_after(earlier, last)
+        if text is None:
+            # The template still can open the turn that it would not show.
+            text = self._render(earlier, True) + _content_text(last)
+        return self._finish(text)
+
+    def _cut_after(self, earlier: list[dict[str, Any]], last: dict[str, Any]) -> str | None:
+        """The text up to the end of the last message; none where the template refuses or drops an assistant's message at
+        the end, or forgets the system message because of it."""
         end = self._disguise.fresh()
         try:
             text, found, _ = self._render([*earlier, _append(last, end)], False).rpartition(end)
         except InvalidRequest:
             if not earlier:
                 raise
-            found = ""
-        if not found:
-            # A template that refuses or drops an assistant's message at the end still can open the turn.
-            text = self._render(earlier, True) + _content_text(last)
-        return self._finish(text)
+            return None
+        system = [_content_text(value).strip() for value in earlier if value["role"] in ("system", "developer")]
+        return text if found and all(part in text for part in system) else None
 
     def _render(self, values: Sequence[Mapping[str, Any]], add_generation_prompt: bool) -> str:
         return self._template.render(values, self._tools, add_generation_prompt, **self._kwargs)

@@ -43,7 +43,8 @@ class SpecialTexts:
 
     def _length_at(self, text: str, start: int) -> int:
         candidates = [*self._lengths.get(text[start : start + _HEAD], ()), *self._lengths.get(text[start], ())]
-        return next((length for length in candidates if text[start : start + length] in self.texts), 0)
+        # The slice is shorter than asked for at the end of the text.
+        return next((len(piece) for length in candidates if (piece := text[start : start + length]) in self.texts), 0)
 
     def loose_ends(self, text: str) -> list[Span]:
         """The parts at either end of `text`, blanks aside, that would be a control token's with the right neighbour."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from jinja2 import nodes
+from jinja2.meta import find_undeclared_variables
 
 from puna.chat.capabilities import Capabilities
 from puna.chat.sandbox.budget import SECONDS, Budget, TemplateLimit, activate, deactivate
@@ -35,6 +37,7 @@ class ChatTemplate:
 
         `now` is the clock that templates read the date from; `seconds` of processor time is what one render may take.
         """
+        self._now = now
         self._seconds = seconds
         self.source = source
         self.bos_token = bos_token
@@ -64,6 +67,7 @@ class ChatTemplate:
         """The text of a conversation of JSON-like messages. Raises `InvalidRequest` with the template's own words when it
         refuses them, and with a short reason when it fails or costs too much."""
         variables = {
+            **self._by_convention(tools),
             # `transformers` defines these even when there are none, and templates test for that.
             "tools": tools,
             "documents": None,
@@ -89,6 +93,19 @@ class ChatTemplate:
         except Exception as error:  # a template is a program: any Python error can come out of it
             reason = f"the chat template failed on these messages: {_first_line(error)}"
             raise InvalidRequest(_short(reason), param="messages") from error
+
+    def _by_convention(self, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
+        # FireFunction reads its tools and the date from variables of its own, and fails without them.
+        found = {}
+        if "functions" in self._free_names:
+            found["functions"] = json.dumps(tools or [], indent=4, ensure_ascii=False)
+        if "datetime" in self._free_names:
+            found["datetime"] = self._now().strftime("%Y-%m-%d %H:%M:%S")
+        return found
+
+    @cached_property
+    def _free_names(self) -> set[str]:
+        return find_undeclared_variables(self._tree)
 
     @cached_property
     def capabilities(self) -> Capabilities:
