@@ -111,7 +111,7 @@ def notes(facts: Facts) -> list[str]:
     if facts.engine.model and not facts.engine.decoder:
         said.append("the model does not generate text (it is an encoder)")
     elif model and model.architecture and not model.metadata.get("tokenizer.chat_template"):
-        said.append("the model brings no chat template; --chat-template names one for the chat routes")
+        said.append("the model brings no chat template; the chat routes use ChatML unless --chat-template says otherwise")
     return said
 
 

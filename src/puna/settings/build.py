@@ -115,8 +115,8 @@ def _chat_template(found: Mapping[str, Found]) -> str:
         return ""
     if given.option == "chat-template-file":
         content = file_source.read_text(str(given.value), given.origin)
-        if not content.strip():
-            raise StartupError(f"{given.origin}: {given.value} is empty")
+        if not templates.is_jinja(content):
+            raise StartupError(f"{given.origin}: {given.value} is no chat template: there is no Jinja in it")
         return content
     try:
         return templates.resolve(str(given.value))

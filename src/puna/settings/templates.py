@@ -26,9 +26,14 @@ PLAIN = (
 BUILT_IN = {"chatml": CHATML, "gemma": GEMMA, "llama3": LLAMA3, "plain": PLAIN}
 
 
+def is_jinja(text: str) -> bool:
+    """Whether the text holds anything that Jinja would act on."""
+    return "{{" in text or "{%" in text
+
+
 def resolve(text: str) -> str:
     """Jinja text as it is, a name's template, or a `ValueError` that lists the names."""
-    if "{{" in text or "{%" in text:
+    if is_jinja(text):
         return text
     name = text.strip().lower()
     if name in BUILT_IN:

@@ -149,6 +149,13 @@ def test_the_later_source_gives_the_template(tmp_path: Path) -> None:
     assert flags("--chat-template plain", {"PUNA_CHAT_TEMPLATE_FILE": "/nowhere"}).server.chat_template == BUILT_IN["plain"]
 
 
+@pytest.mark.parametrize("content", ["", "  \n", "chatml"])
+def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "t.jinja"
+    file.write_text(content)
+    assert message(f"--chat-template-file {file}").endswith("is no chat template: there is no Jinja in it")
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
