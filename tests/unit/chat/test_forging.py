@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from puna.chat import Message, Rendered, Segment, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
 from puna.errors import InvalidRequest
@@ -83,6 +85,22 @@ def test_two_halves_do_not_make_a_whole(source: str) -> None:
         made("<|im_start|>" + source + "<|im_end|>"), [user("a<|im_ "), user(" start|>b")], special_tokens=CHATML
     )
     assert trusted(rendered, CHATML) == ["<|im_start|>", "<|im_end|>"]
+
+
+PIECES = st.lists(
+    st.sampled_from(["<", "|", "im_", "start", "|>", "<|im_end|>", "<|im_", "art|>", " ", "\n", "x"]), max_size=8
+).map("".join)
+
+
+@given(PIECES, PIECES, PIECES)
+def test_nothing_that_users_write_makes_a_control_token(first: str, second: str, third: str) -> None:
+    source = "<|im_start|>{{ messages[0].content|trim }}{{ messages[1].content }}{{ messages[2].content|trim }}<|im_end|>"
+    template = made(source)
+    messages = [user(first), user(second), user(third)]
+    rendered = render_chat(template, messages, special_tokens=CHATML)
+    assert trusted(rendered, CHATML) == ["<|im_start|>", "<|im_end|>"]
+    assert rendered.text == "<|im_start|>" + first.strip() + second + third.strip() + "<|im_end|>"
+    assert "".join(segment.text for segment in rendered.segments) == rendered.text
 
 
 def test_private_use_characters_of_users_survive() -> None:
