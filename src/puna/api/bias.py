@@ -48,10 +48,18 @@ def _add(biases: dict[int, float], tokenizer: Tokenizer, token: Any, number: Any
             raise outside(token, tokenizer.n_tokens, at)
         biases[token] = bias
     elif isinstance(token, str) and texts:
-        biases.update(dict.fromkeys(tokenizer.tokenize(token, add_special=False, parse_special=False), bias))
+        biases.update(dict.fromkeys(_tokens_of(tokenizer, token), bias))
     else:
         expected = "a token id or a text" if texts else "a token id"
         raise InvalidRequest(f"Field '{at}': {expected} is expected", param=at)
+
+
+def _tokens_of(tokenizer: Tokenizer, text: str) -> list[int]:
+    tokens = tokenizer.tokenize(text, add_special=False, parse_special=False)
+    # Some vocabularies put a blank before every text; a token for that alone is not what the caller named.
+    if len(tokens) > 1 and tokenizer.piece(tokens[0]) == b" " and not text.startswith(" "):
+        return tokens[1:]
+    return tokens
 
 
 def _bias(number: Any, at: str) -> float:

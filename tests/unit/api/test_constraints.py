@@ -1,0 +1,85 @@
+"""Grammars, schemas and their envelopes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from puna.api.constraints import MAX_SOURCE, decode_constraint
+from puna.api.fields import ConstraintFields
+from puna.errors import InvalidRequest
+from puna.types import Constraint
+from tests.fakes import FakeEngine, say
+from tests.web import client
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+ANY = {"type": "object"}
+
+
+def schema(value: Any) -> Constraint:
+    return Constraint("json_schema", json.dumps(value, separators=(",", ":")))
+
+
+@pytest.mark.parametrize(
+    "fields, constraint, name",
+    [
+        ({}, None, None),
+        ({"grammar": "", "json_schema": None, "regex": "", "response_format": {"type": "text"}}, None, None),
+        ({"grammar": 'root ::= "a"'}, Constraint("gbnf", 'root ::= "a"'), "grammar"),
+        ({"json_schema": SCHEMA}, schema(SCHEMA), "json_schema"),
+        ({"json_schema": {}}, schema(ANY), "json_schema"),
+        ({"response_format": {"type": "json_object"}}, schema(ANY), "response_format.schema"),
+        ({"response_format": {"type": "json_object", "schema": SCHEMA}}, schema(SCHEMA), "response_format.schema"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": SCHEMA}}},
+            schema(SCHEMA),
+            "response_format.json_schema.schema",
+        ),
+        ({"regex": "a+"}, Constraint("regex", "a+"), "regex"),
+        ({"lark": 'start: "x"'}, Constraint("lark", 'start: "x"'), "lark"),
+        ({"choice": ["yes", 'n"o', "é\n"]}, Constraint("lark", 'start: "yes" | "n\\"o" | "é\\n"\n'), "choice"),
+    ],
+)
+def test_forms(fields: dict[str, Any], constraint: Constraint | None, name: str | None) -> None:
+    assert decode_constraint(ConstraintFields.model_validate(fields)) == (constraint, name)
+
+
+@pytest.mark.parametrize(
+    "fields, param",
+    [
+        ({"grammar": "x", "json_schema": SCHEMA}, "json_schema"),
+        ({"regex": "x", "response_format": {"type": "json_object"}}, "regex"),
+        ({"json_schema": "x"}, "json_schema"),
+        ({"json_schema": [1]}, "json_schema"),
+        ({"response_format": {"type": "json_object", "schema": 123}}, "response_format.schema"),
+        ({"response_format": {"type": "json_schema"}}, "response_format.json_schema.schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "n"}}}, "response_format.json_schema.schema"),
+        ({"grammar": "x" * (MAX_SOURCE + 1)}, "grammar"),
+        ({"lark": "x" * (MAX_SOURCE + 1)}, "lark"),
+    ],
+)
+def test_bad_ones_are_refused_by_name(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        decode_constraint(ConstraintFields.model_validate(fields))
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions", "/v1/chat/completions"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_the_engine_refuses_is_a_plain_400_with_the_fields_name(path: str, stream: bool) -> None:
+    body = {"prompt": "x", "messages": [{"role": "user", "content": "x"}], "grammar": "answer ::= 'yes'", "stream": stream}
+    engine = FakeEngine(script=lambda _: [0.001, InvalidRequest("line 1: there is no root rule")])
+    async with client(engine) as http:
+        reply = await http.post(path, json=body)
+    assert reply.status_code == 400
+    error = reply.json()["error"]
+    assert error["param"] == "grammar" and "no root rule" in error["message"]
+    assert engine.streams[0].closed
+
+
+async def test_a_good_constraint_streams_as_usual() -> None:
+    async with client(FakeEngine(script=lambda _: say("a", pause=0.001))) as http:
+        reply = await http.post("/completion", json={"prompt": "x", "grammar": 'root ::= "a"', "stream": True})
+    assert reply.status_code == 200 and '"content":"a"' in reply.text
