@@ -60,7 +60,7 @@ class Driver:
     def __init__(self, model: Path, **settings: object) -> None:
         self.diary = Diary()
         self.warnings: list[str] = []
-        chosen = EngineSettings(**{"model": str(model), "n_ctx": 512, "n_slots": 4, "n_threads": 1, **settings})  # type: ignore[arg-type]
+        chosen = EngineSettings(**{"model": str(model), "n_ctx": 512, "n_slots": 4, "n_threads": 1, **settings})  # type: ignore[arg-type]  # passed on
         self.engine: Engine
         self.facts: ModelFacts
         self.engine, self.facts = assemble(
@@ -84,7 +84,7 @@ class Driver:
         if force:
             more["constraint"] = Constraint("gbnf", f'root ::= "{force}"')
         self.answers[self._next] = answer = Answer()
-        self.engine.submit(Submit(id=self._next, prompt=tokens, **{"sampling": GREEDY, **more}))  # type: ignore[arg-type]
+        self.engine.submit(Submit(id=self._next, prompt=tokens, **{"sampling": GREEDY, **more}))  # type: ignore[arg-type]  # passed on
         return answer
 
     def abort(self, answer: Answer) -> None:
@@ -117,6 +117,6 @@ class Driver:
 
     def ask(self, prompt: str | tuple[int, ...], **more: object) -> Answer:
         """Submit one request and run to its end."""
-        answer = self.submit(prompt, **more)  # type: ignore[arg-type]
+        answer = self.submit(prompt, **more)  # type: ignore[arg-type]  # passed on
         self.run()
         return answer

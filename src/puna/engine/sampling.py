@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from puna.engine.constraint import Matcher
-from puna.llama.sampler import Candidates, SamplerChain
+from puna.llama.sampler import Candidates, SamplerChain, picks_largest
 from puna.llama.vocab import Vocab
 from puna.types import Sampling, TokenProb
 
@@ -37,6 +37,8 @@ class TokenSampler:
         self._matcher = matcher
         self._ends = np.fromiter(sorted(vocab.end_tokens), np.int64)
         self._chain = SamplerChain(sampling, vocab, n_ctx)
+        self._plain = picks_largest(sampling) and not sampling.post_sampling_probs
+        """Whether the chain can be spared."""
         self._n_chosen = 0
 
     def prime(self, prompt: list[int], produced: list[int], candidates: Candidates) -> None:
@@ -58,9 +60,12 @@ class TokenSampler:
             if self._n_chosen < self._sampling.min_tokens and not allowed[logits > -np.inf].any():
                 logits[self._ends] = raw[self._ends]  # the grammar allows nothing but the end
             logits[~allowed] = -np.inf
-        candidates.fill(logits)
-        self._chain.apply(candidates)
-        token = candidates.selected
+        if self._plain:
+            token = int(logits.argmax())
+        else:
+            candidates.fill(logits)
+            self._chain.apply(candidates)
+            token = candidates.selected
         prob = self._probability(raw, token, candidates)
         self._n_chosen += 1
         ends = self._vocab.is_eog(token)

@@ -101,7 +101,11 @@ class Model:
 
     @property
     def has_decoder(self) -> bool:
-        return bool(C.llama_model_has_decoder(self._p))
+        """Whether the model generates text."""
+        metadata = self.metadata
+        causal = metadata.get(f"{metadata.get('general.architecture')}.attention.causal")
+        # libllama says yes of every architecture but T5's encoder; attention that looks ahead tells the others.
+        return bool(C.llama_model_has_decoder(self._p)) and causal != "false"
 
     @property
     def has_encoder(self) -> bool:

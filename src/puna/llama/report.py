@@ -38,8 +38,10 @@ def _try_model(path: str) -> None:
 
     with Model(path) as model:
         _say(model=model.description, decoder=model.has_decoder)
-        common = {"n_batch": 32, "n_ubatch": 32, "n_threads": 1, "n_threads_batch": 1}
-        with Context(model, n_ctx=64, n_seq_max=1, unified=True, flash_attention=False, **common) as context:
+        with Context(
+            model, n_ctx=64, n_seq_max=1, n_batch=32, n_ubatch=32, n_threads=1, n_threads_batch=1,
+            unified=True, flash_attention=False,
+        ) as context:  # fmt: skip
             batch = Batch(TRIAL_TOKENS)
             batch.add(range(TRIAL_TOKENS), 0, 0, last_logits=True)
             try:

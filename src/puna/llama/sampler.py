@@ -23,23 +23,27 @@ class Candidates:
     def __init__(self, n_vocab: int) -> None:
         self.data = np.empty(n_vocab, CANDIDATE)
         self._ids = np.arange(n_vocab, dtype=np.int32)
-        pointer = ctypes.cast(self.data.ctypes.data, C.llama_token_data_p)
-        self._struct = C.llama_token_data_array(data=pointer, size=0, selected=-1, sorted=False)
+        # plain columns over the same memory: writing them is twice as fast as writing named fields
+        self._id_column = self.data.view(np.int32).reshape(n_vocab, 3)[:, 0]
+        self._logit_column = self.data.view(np.float32).reshape(n_vocab, 3)[:, 1]
+        self._start: Any = ctypes.cast(self.data.ctypes.data, C.llama_token_data_p)
+        self._struct = C.llama_token_data_array(data=self._start, size=0, selected=-1, sorted=False)
         self.reference = ctypes.byref(self._struct)
 
     def fill(self, logits: npt.NDArray[np.float32]) -> None:
         """Start over with every token of the vocabulary."""
-        self.data["id"] = self._ids
-        self.data["logit"] = logits
-        self.data["p"] = 0.0
-        self._struct.size = len(self.data)
-        self._struct.selected = -1
-        self._struct.sorted = False
+        self._id_column[:] = self._ids
+        self._logit_column[:] = logits
+        self._restart(len(self.data))
 
     def fill_pair(self) -> None:
         """Start over with two equally likely tokens: the least that makes a member draw."""
         self.data[:2] = [(0, 0.0, 0.0), (1, 0.0, 0.0)]
-        self._struct.size = 2
+        self._restart(2)
+
+    def _restart(self, size: int) -> None:
+        self._struct.data = self._start
+        self._struct.size = size
         self._struct.selected = -1
         self._struct.sorted = False
 
@@ -53,12 +57,31 @@ class Candidates:
         index = int(self._struct.selected)
         if not 0 <= index < self._struct.size:
             raise ValueError("the sampler chain chose no token")
-        return int(self.data["id"][index])
+        return int(self.rest["id"][index])
 
     @property
     def rest(self) -> npt.NDArray[np.void]:
         """A view of the candidates that are left."""
-        return self.data[: self._struct.size]
+        address = ctypes.cast(self._struct.data, ctypes.c_void_p).value or 0
+        skipped = (address - self.data.ctypes.data) // CANDIDATE.itemsize  # XTC drops from the front by moving the pointer
+        return self.data[skipped : skipped + self._struct.size]
+
+
+def picks_largest(s: Sampling) -> bool:
+    """Whether the chain of this `Sampling` always chooses the largest logit, whatever came before.
+
+    Top-k, top-p, min-p, top-n-sigma and temperature never drop or overtake the largest one; the others may.
+    """
+    reordering = (
+        s.logit_bias
+        or s.mirostat
+        or ("penalties" in s.samplers and (s.repeat_penalty != 1 or s.frequency_penalty or s.presence_penalty))
+        or ("dry" in s.samplers and s.dry_multiplier)
+        or ("typ_p" in s.samplers and s.typical_p < 1)
+        or ("xtc" in s.samplers and s.xtc_probability)
+        or "infill" in s.samplers
+    )
+    return s.temperature <= 0 and not reordering
 
 
 class SamplerChain:

@@ -107,7 +107,10 @@ class Vocab:
         return frozenset(token for token in range(self.n_tokens) if C.llama_vocab_is_eog(self._p, token))
 
     def special_texts(self) -> list[str]:
-        """Texts that `parse_special` turns into one token: control and user-defined tokens, longest first."""
-        special = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_USER_DEFINED | C.LLAMA_TOKEN_ATTR_UNKNOWN
+        """Texts of control tokens, longest first: those that text from outside must not be taken for.
+
+        User-defined tokens are not among them: libllama finds those in any text.
+        """
+        special = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_UNKNOWN
         found = {self.text(token) for token in range(self.n_tokens) if C.llama_vocab_get_attr(self._p, token) & special}
         return sorted(filter(None, found), key=len, reverse=True)
