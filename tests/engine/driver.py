@@ -41,6 +41,8 @@ class Answer:
     error: str = ""
     timings: Timings | None = None
     slots: set[int] = field(default_factory=set)
+    steps: list[int] = field(default_factory=list)
+    """How many tokens there were after each step that brought some."""
     progress: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
@@ -100,6 +102,8 @@ class Driver:
         answer = self.answers[output.id]
         assert answer.end == "none", "output after the end"
         answer.tokens += output.tokens
+        if output.tokens:
+            answer.steps.append(len(answer.tokens))
         answer.probs += output.probs
         answer.end, answer.error = output.end, output.error
         answer.timings = output.timings or answer.timings

@@ -94,7 +94,7 @@ def test_same_seed_same_text_and_other_seeds_differ(driver: Driver) -> None:
 
 def test_a_conversation_is_read_once(driver: Driver) -> None:
     prompt = driver.tokens(SYSTEM + "first question")
-    first = driver.ask(prompt, force="an answer that is kept")
+    first = driver.ask(prompt, max_tokens=9, sampling=Sampling(temperature=0, ignore_eos=True))
     follow = (*prompt, *first.tokens, *driver.tokens(" second question"))
     second = driver.ask(follow, max_tokens=1)
     assert second.cached == len(prompt) + len(first.tokens) - 1  # the last token was chosen but never computed
@@ -120,7 +120,7 @@ def test_requests_at_once_share_one_prefill(driver: Driver) -> None:
 
 def test_when_the_leader_leaves_its_followers_go_on(driver: Driver) -> None:
     prefix = driver.tokens("another long beginning nobody has read " * 8)
-    leader = driver.submit(prefix, force="never seen")
+    leader = driver.submit(prefix, sampling=Sampling(temperature=0, ignore_eos=True))
     follower = driver.submit((*prefix, 30), force="goes on")
     driver.step()
     driver.abort(leader)
@@ -149,6 +149,38 @@ def test_a_bad_grammar_ends_its_own_request_only(driver: Driver) -> None:
     assert (bad.end, bad.tokens) == ("error", [])
     assert "nothing" in bad.error
     assert driver.text(good) == "fine"
+
+
+def test_forced_text_takes_few_steps_and_probabilities_take_them_all(driver: Driver) -> None:
+    text = "there is only one thing that can be said here"
+    before = driver.stats.n_decode
+    assert driver.text(driver.ask("say", force=text)) == text
+    assert driver.stats.n_decode - before <= 5
+    answer = driver.ask("say", force=text, sampling=Sampling(temperature=0, n_probs=1))
+    assert driver.text(answer) == text
+    assert [prob.id for prob in answer.probs] == answer.tokens
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_forced_tokens_respect_the_limit(driver: Driver, limit: int) -> None:
+    answer = driver.ask("say", force="one long forced text", max_tokens=limit)
+    assert (len(answer.tokens), answer.end) == (limit, "limit")
+
+
+def test_a_resumed_draw_counts_only_tokens_that_were_drawn(driver: Driver) -> None:
+    grammar = Constraint("gbnf", 'root ::= ("forced text " [0-9] [a-z])+')
+    hot = Sampling(temperature=3, top_k=0, top_p=1, min_p=0, seed=11)
+    whole = driver.ask("x", constraint=grammar, sampling=hot, max_tokens=60, cache_prompt=False)
+    assert len(whole.steps) < len(whole.tokens)
+    for cut in whole.steps[:-1]:
+        done = tuple(whole.tokens[:cut])
+        rest = driver.ask("x", constraint=grammar, sampling=hot, max_tokens=60, cache_prompt=False, produced=done)
+        assert rest.tokens == whole.tokens[cut:], cut
+
+
+def test_ignoring_the_end_cannot_break_a_grammar(driver: Driver) -> None:
+    answer = driver.ask("x", force="the end", sampling=Sampling(temperature=0, ignore_eos=True, min_tokens=50))
+    assert (driver.text(answer), answer.end) == ("the end", "eos")
 
 
 def test_progress_is_reported_up_to_the_end(driver: Driver) -> None:
@@ -187,7 +219,8 @@ def test_a_resumed_grammar_goes_on_where_it_was(driver: Driver) -> None:
     whole = driver.ask("x", force=text).tokens
     for cut in range(1, len(whole)):
         rest = driver.ask("x", force=text, produced=tuple(whole[:cut]))
-        assert [*whole[:cut], *rest.tokens] == whole
+        pieces = [driver.vocab.piece(token) for token in (*whole[:cut], *rest.tokens)]
+        assert b"".join(pieces).decode() == text
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

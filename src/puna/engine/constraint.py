@@ -54,6 +54,12 @@ class Matcher:
         self._matcher.consume_token(token)
         self._check()
 
+    def forced(self) -> list[int]:
+        """The tokens that must come next because the grammar allows no other text, in order; often none."""
+        tokens = self._matcher.compute_ff_tokens()
+        self._check()
+        return list(tokens)
+
     @property
     def done(self) -> bool:
         """Whether nothing may follow but the end."""

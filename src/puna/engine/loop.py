@@ -25,6 +25,8 @@ from puna.llama.vocab import Vocab
 from puna.types import Progress, StopType, Timings
 
 Blame = Literal["invalid", "fault"]
+MOST_FORCED = 64
+"""Most tokens that one step appends to a sequence."""
 
 
 class Recorder(Protocol):
@@ -183,7 +185,7 @@ class Engine:
             return
         self._recorder.record("sample", (sequence.id,))
         try:
-            choice = sampler.choose(self._runner.logits(row), self._candidates)
+            choice = sampler.choose(self._runner.logits(row), self._candidates, self._most(sequence))
         except (InvalidRequest, ValueError) as error:
             self._fail(sequence, str(error), "invalid" if isinstance(error, InvalidRequest) else "fault")
             return
@@ -194,16 +196,26 @@ class Engine:
         if choice.ends:
             self._end(sequence, "eos")
             return
-        sequence.tokens.append(choice.token)
-        self._counters.predicted_tokens += 1
+        tokens = (choice.token, *choice.forced)
+        sequence.tokens += tokens
+        sequence.n_fresh = len(tokens)
+        self._counters.predicted_tokens += len(tokens)
         self._emit(sequence, choice, first)
+
+    def _most(self, sequence: Sequence) -> int:
+        """How many tokens a sequence may still get; a step's forced ones must also fit a batch beside everybody's."""
+        limit = sequence.submit.max_tokens
+        left = self._arena.limit - len(sequence.tokens)
+        if limit > 0:
+            left = min(left, limit - sequence.n_produced)
+        return max(1, min(left, MOST_FORCED))
 
     def _emit(self, sequence: Sequence, choice: Choice, first: bool) -> None:
         end = self._end_after_token(sequence)
         self._outputs.append(
             Output(
                 id=sequence.id,
-                tokens=(choice.token,),
+                tokens=(choice.token, *choice.forced),
                 probs=(choice.prob,) if choice.prob else (),
                 end=end,
                 slot=sequence.slot,

@@ -26,6 +26,8 @@ class Choice:
     ends: bool
     """Whether it is an end-of-generation token."""
     prob: TokenProb | None
+    forced: tuple[int, ...] = ()
+    """Tokens that must follow because the grammar allows nothing else: nothing has to be computed to choose them."""
 
 
 class TokenSampler:
@@ -45,21 +47,24 @@ class TokenSampler:
         """Bring penalties, grammar and random state to where they are after these tokens."""
         for token in prompt:
             self._chain.accept(token)
+        n_drawn = n_forced = 0
         for token in produced:
-            self._accept(token)
-        self._chain.skip(candidates, len(produced))
+            if n_forced:
+                self._follow(token)
+                n_forced -= 1
+            else:
+                n_forced = len(self._accept(token))
+                n_drawn += 1
+        self._chain.skip(candidates, n_drawn)
         self._n_chosen = len(produced)
 
-    def choose(self, logits: FloatArray, candidates: Candidates) -> Choice:
-        """The next token after `logits`, which may be changed. Raises `InvalidRequest` when the grammar gives up."""
+    def choose(self, logits: FloatArray, candidates: Candidates, most: int) -> Choice:
+        """The next token after `logits`, which may be changed, and up to `most` - 1 that must follow it.
+
+        Raises `InvalidRequest` when the grammar gives up.
+        """
         raw = logits.copy() if self._wants_raw else logits
-        if self._sampling.ignore_eos or self._n_chosen < self._sampling.min_tokens:
-            logits[self._ends] = -np.inf
-        if self._matcher is not None:
-            allowed = self._matcher.allowed()
-            if self._n_chosen < self._sampling.min_tokens and not allowed[logits > -np.inf].any():
-                logits[self._ends] = raw[self._ends]  # the grammar allows nothing but the end
-            logits[~allowed] = -np.inf
+        self._mask(logits)
         if self._plain:
             token = int(logits.argmax())
         else:
@@ -68,10 +73,13 @@ class TokenSampler:
             token = candidates.selected
         prob = self._probability(raw, token, candidates)
         self._n_chosen += 1
-        ends = self._vocab.is_eog(token)
-        if not ends:
-            self._accept(token)
-        return Choice(token, ends, prob)
+        if self._vocab.is_eog(token):
+            return Choice(token, True, prob)
+        forced = self._accept(token)[: most - 1]
+        for follower in forced:
+            self._follow(follower)
+        self._n_chosen += len(forced)
+        return Choice(token, False, prob, tuple(forced))
 
     @property
     def complete(self) -> bool:
@@ -81,15 +89,37 @@ class TokenSampler:
     def close(self) -> None:
         self._chain.close()
 
-    def _accept(self, token: int) -> None:
+    def _accept(self, token: int) -> list[int]:
+        """Advance by a token; the tokens that must follow it."""
+        self._follow(token)
+        if self._matcher is None or self._sampling.n_probs > 0:  # each token's probabilities need a row of logits
+            return []
+        return [token for token in self._matcher.forced() if not self._vocab.is_eog(token)]
+
+    def _follow(self, token: int) -> None:
         self._chain.accept(token)
         if self._matcher is not None:
             self._matcher.accept(token)
 
+    def _mask(self, logits: FloatArray) -> None:
+        """Make impossible what the grammar, `ignore_eos` and `min_tokens` do not allow."""
+        hold = self._sampling.ignore_eos or self._n_chosen < self._sampling.min_tokens
+        if self._matcher is not None:
+            allowed = self._matcher.allowed()
+            if hold:
+                going_on = allowed.copy()
+                going_on[self._ends] = False
+                if going_on.any():  # else the grammar allows nothing but the end
+                    allowed = going_on
+            logits[~allowed] = -np.inf
+        elif hold:
+            logits[self._ends] = -np.inf
+
     @property
     def _wants_raw(self) -> bool:
-        """Whether the logits are masked before the chain, so that probabilities need a copy from before."""
-        return self._matcher is not None or self._sampling.ignore_eos or self._sampling.min_tokens > 0
+        """Whether probabilities need a copy of the logits from before the mask."""
+        masked = self._matcher is not None or self._sampling.ignore_eos or self._sampling.min_tokens > 0
+        return masked and self._sampling.n_probs > 0
 
     def _probability(self, raw: FloatArray, token: int, candidates: Candidates) -> TokenProb | None:
         n = self._sampling.n_probs

@@ -82,6 +82,7 @@ class Scheduler:
     def preempt(self, sequence: Sequence) -> None:
         """Send a running sequence back to the head of the queue; what it had produced stays with it."""
         self.remove(sequence)
+        sequence.n_fresh = 0
         sequence.seat = sequence.slot = -1
         sequence.n_done = 0
         self.waiting.appendleft(sequence)
@@ -135,18 +136,23 @@ class Scheduler:
     # planning
 
     def plan(self, prefill_budget: int, capacity: int) -> Plan:
-        """The next step: one token of every decoding sequence, then prompt tokens within the budget.
+        """The next step: the new tokens of every decoding sequence, then prompt tokens within the budget.
 
         Of the budget the oldest prompt gets at least half, so that it always advances; the rest goes to the prompts
         with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
         """
         decoding = [sequence for sequence in self.running if sequence.decoding]
         prefilling = [s for s in self.running if not s.decoding and s.n_pending and s.leader is None]
-        pieces = [Piece(sequence, 1) for sequence in decoding[:capacity]]
-        counts = self._share_out(prefilling, min(prefill_budget, capacity - len(pieces)))
+        pieces = []
+        for sequence in decoding:
+            if count := min(sequence.n_pending, capacity):
+                pieces.append(Piece(sequence, count))
+                capacity -= count
+        counts = self._share_out(prefilling, min(prefill_budget, capacity))
+        n_decoding = len(pieces)
         pieces += [Piece(sequence, counts[sequence.id]) for sequence in prefilling if counts[sequence.id]]
         pieces.sort(key=lambda piece: piece.sequence.seat)
-        return Plan(tuple(pieces), min(len(decoding), capacity), sum(counts.values()))
+        return Plan(tuple(pieces), n_decoding, sum(counts.values()))
 
     def _share_out(self, prefilling: list[Sequence], budget: int) -> dict[int, int]:
         limits = {sequence.id: self._limit(sequence) for sequence in prefilling}

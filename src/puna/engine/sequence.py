@@ -42,6 +42,8 @@ class Sequence:
     first_token: float = 0.0
     """When it produced its first token; 0 before that."""
     last_progress: int = 0
+    n_fresh: int = 0
+    """Tokens that the last step appended: the one it chose, and those that a grammar forced after it."""
 
     def __post_init__(self) -> None:
         self.tokens = [*self.submit.prompt, *self.submit.produced]
@@ -65,8 +67,8 @@ class Sequence:
 
     @property
     def decoding(self) -> bool:
-        """Whether all but a newly produced token is in memory."""
-        return self.n_pending == 1 and self.n_produced > 0
+        """Whether all but the newly produced tokens is in memory."""
+        return 0 < self.n_pending <= self.n_fresh
 
     def prefix_shared_with(self, other: Sequence) -> int:
         """Length of the common prefix of both sequences' tokens."""

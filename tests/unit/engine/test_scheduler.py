@@ -15,6 +15,7 @@ def sequence(id: int, n: int = 10, *, done: int = 0, produced: int = 0, tokens: 
     submit = Submit(id=id, prompt=prompt, produced=tuple(range(produced)), **more)  # type: ignore[arg-type]  # passed on
     made = Sequence(submit, arrived=0.0)
     made.n_done = done
+    made.n_fresh = 1 if produced else 0
     return made
 
 
@@ -47,6 +48,16 @@ def test_decoding_goes_first_and_prefill_keeps_to_the_budget() -> None:
     assert [(p.sequence.id, p.count) for p in plan.pieces] == [(1, 1), (2, 64), (3, 1)]
     assert (plan.n_decoding, plan.n_prefill) == (2, 64)
     assert [p.reaches_end for p in plan.pieces] == [True, False, True]
+
+
+def test_tokens_that_a_grammar_forced_are_decoded_at_once() -> None:
+    scheduler = Scheduler(2)
+    one, two = running(scheduler, sequence(1, 10, done=10, produced=4), sequence(2, 10, done=10, produced=1))
+    one.n_fresh = 4
+    plan = scheduler.plan(64, 2048)
+    assert [(p.sequence.id, p.count, p.reaches_end) for p in plan.pieces] == [(1, 4, True), (2, 1, True)]
+    assert (plan.n_decoding, plan.n_prefill) == (2, 0)
+    assert two.decoding
 
 
 def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
@@ -136,7 +147,7 @@ def test_a_preempted_request_goes_on_first_with_what_it_produced() -> None:
     (one,) = running(scheduler, sequence(1, 10, done=10, produced=3))
     scheduler.add(sequence(2))
     scheduler.preempt(one)
-    assert (one.n_pending, one.n_produced, one.seat) == (13, 3, -1)
+    assert (one.n_pending, one.n_produced, one.seat, one.decoding) == (13, 3, -1, False)
     assert [s.id for s in scheduler.admit()] == [1]
 
 
