@@ -8,9 +8,8 @@ import msgspec
 from pydantic import Field, WithJsonSchema
 
 from puna.api.fields import Body, Free
-from puna.chat import Message, TextPart, ToolCall
 from puna.errors import InvalidRequest, NotSupported
-from puna.service.chat import Conversation
+from puna.service.chat import Conversation, Message, TextPart, ToolCall
 
 _CONTENT = {
     "description": "a text, or a list of parts",

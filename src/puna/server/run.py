@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import socket
 from collections.abc import Coroutine
@@ -13,12 +12,10 @@ from puna import log
 from puna.client.handle import EngineClient
 from puna.client.tokenizer import load_tokenizer
 from puna.config import Settings
-from puna.errors import StartupError
 from puna.log import logger
 from puna.server.cors import is_loopback_name
 from puna.server.lifecycle import Lifecycle
-
-BACKLOG = 1024
+from puna.server.sockets import listen
 
 
 def run(settings: Settings) -> int:
@@ -40,17 +37,6 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
     lifecycle = Lifecycle(engine, settings.server, listening)
     lifecycle.handle_signals()
     await lifecycle.run()
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises `StartupError` that says what is wrong with the address."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise StartupError(f"port {port} on {host} is in use; choose another one with --port") from error
-        raise StartupError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from error
 
 
 def run_async(main: Coroutine[Any, Any, None]) -> None:

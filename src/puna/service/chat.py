@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
-from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, builtin_template, render_chat
+from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
 from puna.service.ports import Tokenizer
 from puna.service.prompts import at_least_one, tokenize_text
+
+__all__ = ["ChatRenderer", "Conversation", "Message", "TextPart", "ToolCall"]
 
 LONG_CHAT = 65_536
 """Characters from which a conversation is rendered on a thread, so that other requests do not wait for it."""

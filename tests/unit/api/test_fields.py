@@ -11,10 +11,11 @@ from puna.types import DEFAULT_SAMPLERS, Sampling
 from tests.fakes import FakeEngine
 from tests.web import client
 
-NATIVE = ("/completion", {"prompt": "x"})
-LEGACY = ("/v1/completions", {"prompt": "x"})
-CHAT = ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]})
-ROUTES = [NATIVE, LEGACY, CHAT]
+ROUTES: list[tuple[str, dict[str, Any]]] = [
+    ("/completion", {"prompt": "x"}),
+    ("/v1/completions", {"prompt": "x"}),
+    ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}),
+]
 
 BIG = 10**9
 HOSTILE: list[tuple[str, Any]] = [
@@ -188,7 +189,11 @@ async def test_defaults_come_from_the_settings(path: str, body: dict[str, Any]) 
         ({"min_keep": BIG}, "min_keep", 260),
         ({"samplers": []}, "samplers", ()),
         ({"samplers": "kpt"}, "samplers", ("top_k", "top_p", "temperature")),
-        ({"samplers": ["TOP-K", "minp", "temp", "nucleus", "typical_p"]}, "samplers", ("top_k", "min_p", "temperature", "top_p", "typ_p")),
+        (
+            {"samplers": ["TOP-K", "minp", "temp", "nucleus", "typical_p"]},
+            "samplers",
+            ("top_k", "min_p", "temperature", "top_p", "typ_p"),
+        ),
         ({"samplers": [*DEFAULT_SAMPLERS, "adaptive_p"]}, "samplers", (*DEFAULT_SAMPLERS, "adaptive_p")),
         ({"dry_sequence_breakers": ["x"]}, "dry_sequence_breakers", ("x",)),
         ({"min_tokens": 3}, "min_tokens", 3),

@@ -11,10 +11,24 @@ from puna.types import Chunk, Progress, SlotState, TokenProb
 from tests.fakes import FakeEngine, FakeTokenizer, say
 from tests.web import client, objects, refuse_constant
 
-FINAL = (
-    "index content tokens id_slot stop model tokens_predicted tokens_evaluated generation_settings prompt has_new_line truncated "
-    "stop_type stopping_word tokens_cached timings"
-).split()
+FINAL = [
+    "index",
+    "content",
+    "tokens",
+    "id_slot",
+    "stop",
+    "model",
+    "tokens_predicted",
+    "tokens_evaluated",
+    "generation_settings",
+    "prompt",
+    "has_new_line",
+    "truncated",
+    "stop_type",
+    "stopping_word",
+    "tokens_cached",
+    "timings",
+]
 
 
 async def post(engine: FakeEngine, path: str, body: dict[str, Any], **settings: Any) -> Any:
