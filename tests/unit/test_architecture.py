@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "grammar": BASE,
     "ipc": BASE,
     "engine": BASE | {"llama", "ipc", "grammar"},
-    "client": BASE | {"ipc", "llama.vocab"},
+    "client": BASE | {"ipc", "llama.vocab", "llama.model"},
     "chat": BASE,
     "service": BASE | {"chat"},
     "api": BASE | {"service"},
