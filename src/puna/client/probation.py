@@ -56,8 +56,8 @@ class _Record:
 
     @property
     def cleared(self) -> bool:
-        """Whether it got further than at its last strike; each strike after the second asks for twice as much."""
-        return self.depth >= self.mark + (GROUND << min(max(self.strikes - 2, 0), 10))
+        """Whether it got clearly further than at its last strike."""
+        return self.depth >= self.mark + GROUND
 
 
 class Probation:

@@ -26,6 +26,9 @@ TAIL_LINES = 60
 LINE_LENGTH = 500
 """Characters kept of one line that the worker printed."""
 
+GRACE = 2.0
+"""Seconds that a worker gets to end before it is asked more firmly."""
+
 LAST_WORDS = 1.0
 """Seconds that a dead worker's sockets and pipes get to run dry."""
 
@@ -212,13 +215,13 @@ class WorkerProcess:
         """Wait for its end. Every frame that it sent has been handed on by then."""
         return await asyncio.shield(self._exit)
 
-    async def stop(self, grace: float = 2.0) -> Exit:
-        """End it: close the socket, then SIGTERM, then SIGKILL, each after `grace` seconds more."""
+    async def stop(self) -> Exit:
+        """End it: close the socket, then SIGTERM, then SIGKILL, each after `GRACE` seconds more."""
         self._stopping = True
         self._transport.abort()
         try:
             for ask in (self._process.terminate, self._process.kill):
-                done, _ = await asyncio.wait((self._exit,), timeout=grace)
+                done, _ = await asyncio.wait((self._exit,), timeout=GRACE)
                 if done:
                     break
                 self._signal(ask)

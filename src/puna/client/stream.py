@@ -21,7 +21,7 @@ class Feed:
         self.error: PunaError | None = None
         """What the reader gets once it has read the chunks."""
         self._loop = asyncio.get_running_loop()
-        self._waiter: asyncio.Future[None] | None = None
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def ready(self) -> bool:
@@ -42,21 +42,27 @@ class Feed:
             self._wake()
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        for waiter in self._waiters:
+            _wake(waiter)
 
     async def wait(self, timeout: float | None = None) -> None:
-        """Return when there is something to read, or after `timeout` seconds. For one reader."""
+        """Return when there is something to read, or after `timeout` seconds."""
         if self.ready:
             return
-        self._waiter = self._loop.create_future()
-        timer = None if timeout is None else self._loop.call_later(timeout, self._wake)
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        timer = None if timeout is None else self._loop.call_later(timeout, _wake, waiter)
         try:
-            await self._waiter
+            await waiter
         finally:
-            self._waiter = None
+            self._waiters.remove(waiter)
             if timer is not None:
                 timer.cancel()
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _drop(loop: asyncio.AbstractEventLoop, abort: Callable[[], None]) -> None:
@@ -66,7 +72,7 @@ def _drop(loop: asyncio.AbstractEventLoop, abort: Callable[[], None]) -> None:
 
 
 class Stream:
-    """One generation's chunks, in order, for one reader. The last chunk has a `stop_type` other than `none`.
+    """One generation's chunks, in order. The last chunk has a `stop_type` other than `none`.
 
     Closing the stream, cancelling a task that waits in it, or dropping it, read or not, ends the generation at once.
     So do not wrap `__anext__` in a timeout: wait with `ready`.
@@ -86,7 +92,7 @@ class Stream:
 
     async def __anext__(self) -> Chunk:
         feed = self._feed
-        if not feed.ready:
+        while not feed.ready:
             await self._wait(None)
         if feed.chunks:
             return feed.chunks.popleft()

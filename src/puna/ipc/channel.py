@@ -124,6 +124,10 @@ class WorkerChannel:
             return True
         return bool(select.select([self._socket], [], [], timeout)[0])
 
+    def fileno(self) -> int:
+        """The socket's descriptor, to wait for it among others."""
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Close the socket; the server sees the end of the stream. A `recv` in another thread returns None."""
         # It fails where the other end was faster: nothing is left to shut down then.

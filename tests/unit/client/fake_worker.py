@@ -127,8 +127,6 @@ class FakeWorker:
 
     def run(self) -> None:
         self.load()
-        if self.scenario.garbage:
-            self.channel._socket.sendall(b"\x03\x00\x00\x00xyz")
         while True:
             self.take(block=not self.running and not self.waiting and not self.ended)
             while self.waiting and len(self.running) < self.scenario.n_slots:
@@ -156,7 +154,8 @@ class FakeWorker:
     def maybe_die(self, phase: Phase, killer: Killer | None, one: Running) -> None:
         if killer is None or killer.phase != phase:
             return
-        reading = one.n_read < one.n_prompt
+        # Reading a prompt again together with what was produced leads to the same place as producing it did.
+        reading = one.n_read < one.n_prompt and not one.submit.produced
         if killer.at == (-1 if reading else one.n_produced) and self.count(f"killer{one.submit.prompt[0]}") < killer.times:
             die(killer.signal)
 
@@ -169,7 +168,7 @@ class FakeWorker:
         for one in batch:
             self.maybe_die("decode", scenario.killers.get(one.submit.prompt[0]), one)
         self.box.decoded()
-        outputs = [Output(id=id, end="limit", timings=Timings(predicted_n=n)) for id, n in self.ended]
+        outputs = [Output(id=id, end="limit", timings=Timings(prompt_n=5, predicted_n=n)) for id, n in self.ended]
         self.ended.clear()
         for one in batch:
             if one.n_read < one.n_prompt:
@@ -181,6 +180,8 @@ class FakeWorker:
                 self.maybe_die(phase, scenario.killers.get(one.submit.prompt[0]), one)
             outputs.append(self.produce(one))
         self.box.record("idle", ())
+        if batch and scenario.garbage and not self.count("garbage"):
+            self.channel._socket.sendall(b"\x03\x00\x00\x00xyz")
         self.channel.send(Step(tuple(outputs), EngineStats(n_running=len(self.running)), self.slots()))
 
     def produce(self, one: Running) -> Output:

@@ -48,7 +48,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     sigill_unless_safe: bool = False
     """Die by SIGILL in the first decode, or with `die_loading` while loading, unless in safe mode."""
     garbage: bool = False
-    """Send noise in place of the first step."""
+    """Send noise before the first step's frame, in one life."""
     bad_grammar: bool = False
     """End every request with an error of kind `invalid`."""
     killers: dict[int, Killer] = {}
