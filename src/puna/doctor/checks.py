@@ -78,7 +78,11 @@ def _model_problem(facts: Facts) -> str:
 
 def _trial_problem(facts: Facts) -> str:
     engine = facts.engine
-    if not facts.tried or facts.model is None or engine.trial_passed:
+    if not facts.tried or facts.model is None:
+        return ""
+    if engine.model and not engine.decoder:
+        return f"{facts.model.path} is an encoder ({engine.model}); it does not generate text"
+    if engine.trial_passed:
         return ""
     if engine.signal == "SIGILL":
         return (
@@ -86,9 +90,7 @@ def _trial_problem(facts: Facts) -> str:
             f"GCC older than {FIRST_GOOD_GCC} for a CPU with AMX. Build it again with `make engine`; until then "
             "`puna serve` works, slower, with --no-repack"
         )
-    if engine.error:
-        return engine.error
-    return "" if not engine.decoder else "the engine did not finish reading a prompt, and did not say why"
+    return engine.error or "the engine did not finish reading a prompt, and did not say why"
 
 
 def notes(facts: Facts) -> list[str]:
@@ -108,9 +110,7 @@ def notes(facts: Facts) -> list[str]:
     model = facts.model
     if model and facts.free_memory is not None and model.file_bytes * 3 // 2 > facts.free_memory:
         said.append("memory is short for this model: the context and the number of slots will be small")
-    if facts.engine.model and not facts.engine.decoder:
-        said.append("the model does not generate text (it is an encoder)")
-    elif model and model.architecture and not model.metadata.get("tokenizer.chat_template"):
+    if model and model.architecture and not model.metadata.get("tokenizer.chat_template"):
         said.append("the model brings no chat template; the chat routes use ChatML unless --chat-template says otherwise")
     return said
 
