@@ -68,6 +68,8 @@ class EngineClient(Generic[T]):
         self.stats = EngineStats()
         """The present worker's own."""
         self.slots: tuple[SlotState, ...] = ()
+        """Every slot, the idle ones too; empty before the model is loaded."""
+        self._idle: tuple[SlotState, ...] = ()
         self._load_tokenizer = load_tokenizer
         self._tokenizer: T | None = None
         self._max_queue = max_queue
@@ -219,7 +221,7 @@ class EngineClient(Generic[T]):
         self._rest(facts)
 
     def _rest(self, facts: ModelFacts) -> None:
-        self.slots = tuple(SlotState(id=id) for id in range(facts.n_slots))
+        self._idle = self.slots = tuple(SlotState(id=id) for id in range(facts.n_slots))
         self.stats = EngineStats()
 
     def ready(self) -> None:
@@ -229,7 +231,10 @@ class EngineClient(Generic[T]):
     def stepped(self, step: Step) -> bool:
         """Hand on what a step brought; whether that was progress for any request."""
         self.stats = step.stats
-        self.slots = step.slots
+        slots = list(self._idle)
+        for slot in step.slots:
+            slots[slot.id] = slot
+        self.slots = tuple(slots)
         progress = False
         for slot in step.slots:
             if slot.busy and slot.n_prompt_done < slot.n_prompt:

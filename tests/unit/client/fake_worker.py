@@ -204,11 +204,10 @@ class FakeWorker:
         return Output(id=submit.id, tokens=tokens, end="limit" if ends else "none", slot=0, timings=timings)
 
     def slots(self) -> tuple[SlotState, ...]:
-        busy = [
+        return tuple(
             SlotState(id=id, busy=True, request=one.submit.id, n_prompt=one.n_prompt, n_prompt_done=one.n_read)
             for id, one in enumerate(self.running)
-        ]
-        return (*busy, *(SlotState(id=id) for id in range(len(busy), self.scenario.n_slots)))
+        )
 
 
 def main() -> None:

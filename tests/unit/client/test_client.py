@@ -89,6 +89,7 @@ async def test_closing_stops_a_running_and_a_queued_request(scenario: Scenario) 
     async with started(scenario) as client:
         streams = [client.generate(Generation(prompt=(i,))) for i in range(6)]
         await streams[0].first()
+        assert [(slot.id, slot.busy) for slot in client.slots] == [(id, True) for id in range(4)]
         for stream in (streams[0], streams[5]):
             await stream.aclose()
             await stream.aclose()
@@ -96,9 +97,12 @@ async def test_closing_stops_a_running_and_a_queued_request(scenario: Scenario) 
         await until(lambda: lines(scenario, "aborts") == ["0", "5"])
         await until(lambda: client.stats.n_running == 4)
         assert client.in_flight == 4
+        await streams[1].aclose()
+        await until(lambda: client.stats.n_running == 3)
+        assert [(slot.id, slot.busy) for slot in client.slots] == [(0, True), (1, True), (2, True), (3, False)]
         # The others go on undisturbed.
-        chunk = await anext(streams[1])
-        assert chunk.tokens == (answer((1,), 1)[0],)
+        chunk = await anext(streams[2])
+        assert chunk.tokens == (answer((2,), 1)[0],)
         for stream in streams:
             await stream.aclose()
 
