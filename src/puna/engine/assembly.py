@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from puna import machine
 from puna.config import EngineSettings
 from puna.engine import sizing
 from puna.engine.arena import Arena
@@ -52,7 +53,7 @@ def assemble(
         arena=Arena(size, make, context, memory, Runner(context, settings.n_batch), warn),
         scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
-        host=HostTier(sizing.choose_cache(settings.cache_ram, sizing.free_memory()), can_cut=model.can_cut),
+        host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut),
         recorder=recorder,
         warn=warn,
     )
@@ -73,13 +74,13 @@ def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
         n_slots=settings.n_slots,
         n_ctx_train=model.n_ctx_train,
         cell=sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v),
-        free=sizing.free_memory(),
+        free=_free_memory(),
     )
 
 
 def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: int) -> Context:
     """A context for `n_seats` sequences of `length` tokens. Raises `StartupError` with what it needs and what is free."""
-    threads = settings.n_threads or sizing.usable_cores()
+    threads, threads_batch = _threads(settings)
     try:
         return Context(
             model,
@@ -88,7 +89,7 @@ def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: 
             n_batch=settings.n_batch,
             n_ubatch=settings.n_ubatch,
             n_threads=threads,
-            n_threads_batch=settings.n_threads_batch or threads,
+            n_threads_batch=threads_batch,
             unified=_unified(settings),
             flash_attention=_flash_attention(settings),
             cache_type_k=settings.cache_type_k,
@@ -101,8 +102,20 @@ def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: 
         cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)
         raise StartupError(
             f"{error.message} (cells for {n_seats} x {length} tokens take about {cell * n_seats * length / 1e6:,.0f} MB, "
-            f"{sizing.free_memory() / 1e6:,.0f} MB are free)"
+            f"{_free_memory() / 1e6:,.0f} MB are free)"
         ) from error
+
+
+def _free_memory() -> int:
+    free = machine.free_memory()
+    return sizing.UNKNOWN_FREE if free is None else free
+
+
+def _threads(settings: EngineSettings) -> tuple[int, int]:
+    """Threads for decode and for prefill. More than there are cores would wait for each other for ever and a day."""
+    cores = machine.usable_cores()
+    threads = min(settings.n_threads or cores, cores)
+    return threads, min(settings.n_threads_batch or threads, cores)
 
 
 def _unified(settings: EngineSettings) -> bool:
@@ -117,7 +130,7 @@ def _flash_attention(settings: EngineSettings) -> bool:
 
 
 def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mode: bool) -> ModelFacts:
-    threads = settings.n_threads or sizing.usable_cores()
+    threads, threads_batch = _threads(settings)
     return ModelFacts(
         path=settings.model,
         description=model.description,
@@ -134,7 +147,7 @@ def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mo
         layout="unified" if _unified(settings) else "split",
         flash_attention=_flash_attention(settings),
         n_threads=threads,
-        n_threads_batch=settings.n_threads_batch or threads,
+        n_threads_batch=threads_batch,
         chat_template=model.chat_template,
         metadata={key: value for key, value in model.metadata.items() if key != "tokenizer.chat_template"},
         can_cut=model.can_cut,

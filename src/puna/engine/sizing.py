@@ -1,11 +1,11 @@
-"""How many sequences of what length suit a model and a machine. Pure, but for the two functions that look at the machine."""
+"""How many sequences of what length suit a model and a machine. Pure."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from puna.errors import StartupError
 
 FIRST_N_CTX = 2048
 """Tokens of a sequence that the context has room for at first; it grows when one needs more."""
@@ -16,6 +16,9 @@ FIRST_SHARE = 0.1
 
 GROWN_SHARE = 0.4
 """Share of the free memory that cells may grow to."""
+
+UNKNOWN_FREE = 4 * 1024**3
+"""Bytes taken for free where the system does not say."""
 
 CACHE_SHARE = 0.1
 """Share of the free memory that resting prompts may take."""
@@ -35,7 +38,7 @@ class Size:
     n_slots: int
     """Most sequences at once."""
     first: int
-    """Tokens of a sequence that there is room for at first; equal to `n_ctx` where the user chose that."""
+    """Tokens of a sequence that there is room for at first."""
     cell: int
     """Bytes a token takes."""
     grown: int
@@ -75,51 +78,23 @@ def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: s
 def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int) -> Size:
     """Fill in what the user left open (0).
 
-    `cell` is bytes a token, `free` the bytes of memory that are free. What the user asks for is taken as it is, and
-    made room for at the start. Otherwise a sequence may become as long as the model was trained for, halved until it
-    fits, and there are as many slots as the first length leaves memory for.
+    `cell` is bytes a token, `free` the bytes of memory that are free. A sequence may become as long as the user says,
+    else as long as the model was trained for, halved until it fits. There are as many slots as the user says, else as
+    many as the first length leaves memory for. Raises `StartupError` for a length of which not even one sequence fits.
     """
-    grown = int(free * GROWN_SHARE)
+    if n_ctx * cell > free:
+        raise StartupError(
+            f"a context of {n_ctx} tokens takes about {n_ctx * cell / 1e6:,.0f} MB and {free / 1e6:,.0f} MB are free; "
+            "ask for less with -c, or for smaller cells with -ctk q8_0 -ctv q8_0"
+        )
+    grown = max(int(free * GROWN_SHARE), n_ctx * cell)
     limit = n_ctx or n_ctx_train or FIRST_N_CTX
     if not n_ctx:
         while limit > FIRST_N_CTX and limit * cell * max(1, n_slots) > grown:
             limit //= 2
-    first = n_ctx or min(limit, FIRST_N_CTX)
+    first = min(limit, FIRST_N_CTX)
     slots = n_slots or max(1, min(MOST_SLOTS, int(free * FIRST_SHARE) // (first * cell)))
     return Size(limit, slots, first, cell, grown)
-
-
-def usable_cores() -> int:
-    """Cores that this process may use: its affinity mask, and its control group's quota."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return cores
-    return cores if quota == "max" else max(1, min(cores, -(-int(quota) // int(period))))
-
-
-def free_memory() -> int:
-    """Bytes that can be taken without swapping; 4 GiB where the system does not say."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, _group_limit())
-    except OSError:
-        pass  # not Linux
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    return 4 * 1024**3
-
-
-def _group_limit() -> int:
-    """What the control group leaves of its memory limit, in bytes; huge without one."""
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii").strip()
-    except OSError:
-        return 2**62
-    return 2**62 if limit == "max" else max(0, int(limit) - int(used))
 
 
 def choose_cache(cache_ram: int, free: int) -> int:

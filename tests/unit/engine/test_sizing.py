@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_size, free_memory, usable_cores
+from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_size
 from puna.engine.slots import choose_slot
+from puna.errors import StartupError
 
 GIB = 1024**3
 
@@ -51,13 +52,18 @@ def test_long_sequences_leave_fewer_seats() -> None:
     assert [chosen.seats(n) for n in (2048, 32_768, 131_072)] == [16, 10, 2]
 
 
-def test_what_the_user_asked_for_is_kept_and_made_room_for_at_once() -> None:
-    chosen = size(n_ctx=100_000, n_slots=3, free=GIB)
-    assert (chosen.n_ctx, chosen.n_slots, chosen.first) == (100_000, 3, 100_000)
-    assert chosen.seats(100_000) == 3
-    assert size(n_ctx=100_000, free=GIB).n_slots == 1
+def test_what_the_user_asked_for_is_kept() -> None:
+    chosen = size(n_ctx=20_000, n_slots=3, free=GIB)
+    assert (chosen.n_ctx, chosen.n_slots, chosen.first) == (20_000, 3, 2048)
+    assert [chosen.seats(n) for n in (2048, 8192, 20_000)] == [3, 2, 1]
+    assert size(n_ctx=512).first == 512
     assert size(n_slots=32).n_slots == 32
     assert size(n_slots=8, free=GIB).n_ctx == 2048
+
+
+def test_a_length_that_cannot_fit_is_refused_with_the_figures() -> None:
+    with pytest.raises(StartupError, match=r"100000 tokens takes about 2,000 MB and 1,074 MB are free.*-c"):
+        size(n_ctx=100_000, free=GIB)
 
 
 def test_cache_is_a_share_of_free_memory_unless_said() -> None:
@@ -65,11 +71,6 @@ def test_cache_is_a_share_of_free_memory_unless_said() -> None:
     assert choose_cache(123, GIB) == 123
     assert choose_cache(-1, 10 * GIB) == GIB
     assert choose_cache(-1, 1000 * GIB) == 8 * GIB
-
-
-def test_the_machine_is_looked_at() -> None:
-    assert usable_cores() >= 1
-    assert free_memory() > 0
 
 
 def test_slots_wrap_and_are_exhausted() -> None:
