@@ -94,6 +94,16 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """The slot the caller would like, -1 for any."""
     want_progress: bool = False
     """Whether prefill progress is reported."""
+    prompt_probs: bool = False
+    """Whether the prompt's own probabilities are reported, `n_probs` alternatives each; the prompt is then read whole."""
+    context_shift: bool = False
+    """Whether a full context drops its oldest part and goes on, instead of ending the answer."""
+    n_keep: int = 0
+    """Prompt tokens that a shift leaves alone; -1 for all of them."""
+    n_discard: int = 0
+    """Tokens that a shift drops; 0 for half of those it may."""
+    deterministic: bool = False
+    """Compute with shapes that depend on this request alone, whatever else runs or is cached."""
 
 
 class TokenProb(msgspec.Struct, frozen=True, array_like=True):
@@ -144,6 +154,8 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     """One entry a token when `n_probs` was asked for."""
     progress: Progress | None = None
     """Set on chunks that only report prefill progress."""
+    prompt_probs: tuple[TokenProb, ...] = ()
+    """Probabilities of prompt tokens from the second one on, when they were asked for."""
     slot: int = -1
     timings: Timings | None = None
     """Running figures; always set on the last chunk and on the first one with text."""

@@ -12,7 +12,7 @@ from puna.engine.loop import Engine
 from puna.ipc.blackbox import Phase
 from puna.ipc.frames import Abort, Output, Submit
 from puna.llama.vocab import Vocab
-from puna.types import Constraint, EngineStats, ModelFacts, Sampling, Timings, TokenProb
+from puna.types import Constraint, EngineStats, Generation, ModelFacts, Sampling, Timings, TokenProb
 
 GREEDY = Sampling(temperature=0)
 
@@ -86,7 +86,9 @@ class Driver:
         if force:
             more["constraint"] = Constraint("gbnf", f'root ::= "{force}"')
         self.answers[self._next] = answer = Answer()
-        self.engine.submit(Submit(id=self._next, prompt=tokens, **{"sampling": GREEDY, **more}))  # type: ignore[arg-type]  # passed on
+        produced: tuple[int, ...] = more.pop("produced", ())  # type: ignore[assignment]  # one of many named fields
+        generation = Generation(prompt=tokens, **{"sampling": GREEDY, **more})  # type: ignore[arg-type]  # passed on
+        self.engine.submit(Submit(id=self._next, generation=generation, produced=produced))
         return answer
 
     def abort(self, answer: Answer) -> None:

@@ -64,19 +64,8 @@ class Assembly:
 
     def submit(self, id: int) -> Submit:
         """Return the frame that starts it, or goes on with it where it is now."""
-        generation = self.generation
         self._resumed = bool(self.produced)
-        return Submit(
-            id=id,
-            prompt=generation.prompt,
-            produced=tuple(self.produced),
-            max_tokens=generation.max_tokens,
-            sampling=generation.sampling,
-            constraint=generation.constraint,
-            cache_prompt=generation.cache_prompt,
-            id_slot=generation.id_slot,
-            want_progress=generation.want_progress,
-        )
+        return Submit(id=id, generation=self.generation, produced=tuple(self.produced))
 
     def feed(self, output: Output) -> list[Chunk]:
         """Take one output; return the chunks that it makes, in order."""

@@ -152,17 +152,17 @@ class Engine:
         except InvalidRequest as error:
             self._fail(sequence, error.message, "invalid")
             return
-        if sequence.submit.cache_prompt:
+        if sequence.generation.cache_prompt:
             self._reuse.find(sequence)
 
     def _make_sampler(self, sequence: Sequence) -> None:
         if sequence.sampler is not None:  # it was preempted and goes on with what it had
             return
-        request = sequence.submit
+        request = sequence.generation
         matcher = self._constraints.make(request.constraint) if request.constraint else None
         sampler = TokenSampler(request.sampling, self._vocab, matcher, self._arena.limit)
         sequence.sampler = sampler
-        sampler.prime(list(request.prompt), list(request.produced), self._candidates)
+        sampler.prime(request.prompt, sequence.submit.produced, self._candidates)
 
     def _close_gap(self) -> None:
         """Move one sequence down to a free seat where the layout wants seats to be consecutive."""
@@ -178,9 +178,9 @@ class Engine:
 
     def _advance(self, sequence: Sequence, row: int) -> None:
         """All of a sequence's tokens are in memory: choose the next one, or end it."""
-        request, sampler = sequence.submit, sequence.sampler
+        sampler = sequence.sampler
         assert sampler is not None
-        if request.max_tokens == 0:
+        if sequence.generation.max_tokens == 0:
             self._end(sequence, "limit")
             return
         self._recorder.record("sample", (sequence.id,))
@@ -204,7 +204,7 @@ class Engine:
 
     def _most(self, sequence: Sequence) -> int:
         """How many tokens a sequence may still get; a step's forced ones must also fit a batch beside everybody's."""
-        limit = sequence.submit.max_tokens
+        limit = sequence.generation.max_tokens
         left = self._arena.limit - len(sequence.tokens)
         if limit > 0:
             left = min(left, limit - sequence.n_produced)
@@ -226,7 +226,7 @@ class Engine:
             self._release(sequence)
 
     def _end_after_token(self, sequence: Sequence) -> StopType:
-        limit = sequence.submit.max_tokens
+        limit = sequence.generation.max_tokens
         if sequence.sampler is not None and sequence.sampler.complete:
             return "eos"
         if 0 <= limit <= sequence.n_produced or len(sequence.tokens) >= self._arena.limit:
@@ -235,7 +235,7 @@ class Engine:
 
     def _report_progress(self, sequence: Sequence) -> None:
         done = min(sequence.n_done, sequence.n_prompt)
-        if not sequence.submit.want_progress or done == sequence.last_progress:
+        if not sequence.generation.want_progress or done == sequence.last_progress:
             return
         sequence.last_progress = done
         elapsed = 1000 * (time.monotonic() - sequence.started)

@@ -54,7 +54,7 @@ class PrefixReuse:
     def keep(self, sequence: Sequence) -> None:
         """Put what a sequence has in memory to rest, unless that is stored already or not wanted."""
         tokens = sequence.tokens[: sequence.n_done]
-        if not tokens or not sequence.submit.cache_prompt or self._host.capacity == 0 or self._host.covers(tokens):
+        if not tokens or not sequence.generation.cache_prompt or self._host.capacity == 0 or self._host.covers(tokens):
             return
         held = self._memory.length(sequence.seat)
         if held != len(tokens):

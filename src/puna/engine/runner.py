@@ -38,7 +38,7 @@ class Runner:
         for piece in plan.pieces:
             sequence = piece.sequence
             tokens = sequence.tokens[sequence.n_done : sequence.n_done + piece.count]
-            wants_logits = piece.reaches_end and sequence.submit.max_tokens != 0
+            wants_logits = piece.reaches_end and sequence.generation.max_tokens != 0
             row = self._batch.add(tokens, sequence.n_done, sequence.seat, last_logits=wants_logits)
             if piece.reaches_end:
                 ends.append((sequence, row))

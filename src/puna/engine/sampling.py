@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,7 @@ class TokenSampler:
         """Whether the chain can be spared."""
         self._n_chosen = 0
 
-    def prime(self, prompt: list[int], produced: list[int], candidates: Candidates) -> None:
+    def prime(self, prompt: Sequence[int], produced: Sequence[int], candidates: Candidates) -> None:
         """Bring penalties, grammar and random state to where they are after these tokens."""
         for token in prompt:
             self._chain.accept(token)

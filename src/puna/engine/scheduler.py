@@ -71,7 +71,7 @@ class Scheduler:
             sequence = self.waiting.popleft()
             taken = {other.seat for other in self.running}
             sequence.seat = next(seat for seat in range(self.n_seats) if seat not in taken)
-            sequence.slot = choose_slot(sequence.submit.id_slot, self.n_seats, {other.slot for other in self.running})
+            sequence.slot = choose_slot(sequence.generation.id_slot, self.n_seats, {other.slot for other in self.running})
             self.running.append(sequence)
             yield sequence
 
@@ -93,7 +93,7 @@ class Scheduler:
         """The running sequence that has, or will soon have, the longest prefix of `sequence` in memory; how long."""
         best, length = None, 0
         for other in self.running:
-            if other is sequence or not other.submit.cache_prompt:
+            if other is sequence or not other.generation.cache_prompt:
                 continue
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
             if not self._can_cut and shared < other.n_done:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from puna.ipc.frames import Submit
+from puna.types import Generation
 
 if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
     from puna.engine.sampling import TokenSampler
@@ -42,11 +43,18 @@ class Sequence:
     first_token: float = 0.0
     """When it produced its first token; 0 before that."""
     last_progress: int = 0
+    n_dropped: int = 0
+    """Tokens that context shifts have taken out of `tokens`."""
     n_fresh: int = 0
     """Tokens that the last step appended: the one it chose, and those that a grammar forced after it."""
 
     def __post_init__(self) -> None:
-        self.tokens = [*self.submit.prompt, *self.submit.produced]
+        self.tokens = [*self.generation.prompt, *self.submit.produced]
+
+    @property
+    def generation(self) -> Generation:
+        """What was asked for."""
+        return self.submit.generation
 
     @property
     def id(self) -> int:
@@ -54,11 +62,11 @@ class Sequence:
 
     @property
     def n_prompt(self) -> int:
-        return len(self.submit.prompt)
+        return len(self.generation.prompt)
 
     @property
     def n_produced(self) -> int:
-        return len(self.tokens) - self.n_prompt
+        return len(self.tokens) + self.n_dropped - self.n_prompt
 
     @property
     def n_pending(self) -> int:

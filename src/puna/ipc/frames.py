@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from puna.config import EngineSettings
-from puna.types import Constraint, EngineStats, ModelFacts, Progress, Sampling, SlotState, StopType, Timings, TokenProb
+from puna.types import EngineStats, Generation, ModelFacts, Progress, SlotState, StopType, Timings, TokenProb
 
 
 class Load(msgspec.Struct, frozen=True, tag=True):
@@ -27,17 +27,10 @@ class Submit(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     id: int
     """Unique within the server's life; a resubmission after a crash uses the same one."""
-    prompt: tuple[int, ...]
+    generation: Generation
     produced: tuple[int, ...] = ()
     """Tokens this request had produced before its worker died: they are read, not sent again, and the sampler,
-    penalties, constraint and random state are brought to where they were."""
-    max_tokens: int = -1
-    """Counts `produced` too; -1 until the context is full."""
-    sampling: Sampling = Sampling()
-    constraint: Constraint | None = None
-    cache_prompt: bool = True
-    id_slot: int = -1
-    want_progress: bool = False
+    penalties, constraint and random state are brought to where they were. They count towards `max_tokens`."""
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):
@@ -79,6 +72,10 @@ class Output(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=
     error_kind: Literal["invalid", "fault"] = "fault"
     """Whether the caller (`invalid`, a bad grammar for instance) or the server is to blame."""
     progress: Progress | None = None
+    prompt_probs: tuple[TokenProb, ...] = ()
+    """Probabilities of further prompt tokens, the second one first: nothing comes before a prompt's first token."""
+    truncated: bool = False
+    """Whether the context was shifted, so that the answer no longer sees all that came before."""
     slot: int = -1
     timings: Timings | None = None
     """Set on the first output with a token and on the last one."""

@@ -40,11 +40,11 @@ class Running:
         self.n_read = 0
         self.n_produced = len(submit.produced)
         for index, produced in enumerate(submit.produced):
-            assert produced == token(submit.prompt, index), "resumed with a foreign token"
+            assert produced == token(submit.generation.prompt, index), "resumed with a foreign token"
 
     @property
     def n_prompt(self) -> int:
-        return len(self.submit.prompt) + len(self.submit.produced)
+        return len(self.submit.generation.prompt) + len(self.submit.produced)
 
 
 class FakeWorker:
@@ -143,7 +143,7 @@ class FakeWorker:
             block = False
             if isinstance(frame, Submit):
                 with Path(self.scenario.folder, "submits").open("a") as file:
-                    file.write(f"{frame.prompt[0]}:{len(frame.produced)}\n")
+                    file.write(f"{frame.generation.prompt[0]}:{len(frame.produced)}\n")
                 self.waiting.append(Running(frame))
             elif isinstance(frame, Abort):
                 with Path(self.scenario.folder, "aborts").open("a") as file:
@@ -156,7 +156,7 @@ class FakeWorker:
             return
         # Reading a prompt again together with what was produced leads to the same place as producing it did.
         reading = one.n_read < one.n_prompt and not one.submit.produced
-        if killer.at == (-1 if reading else one.n_produced) and self.count(f"killer{one.submit.prompt[0]}") < killer.times:
+        if killer.at == (-1 if reading else one.n_produced) and self.count(f"killer{one.submit.generation.prompt[0]}") < killer.times:
             die(killer.signal)
 
     def step(self) -> None:
@@ -166,7 +166,7 @@ class FakeWorker:
         if batch and scenario.sigill_unless_safe and not self.safe_mode:
             die("SIGILL")
         for one in batch:
-            self.maybe_die("decode", scenario.killers.get(one.submit.prompt[0]), one)
+            self.maybe_die("decode", scenario.killers.get(one.submit.generation.prompt[0]), one)
         self.box.decoded()
         outputs = [Output(id=id, end="limit", timings=Timings(prompt_n=5, predicted_n=n)) for id, n in self.ended]
         self.ended.clear()
@@ -177,7 +177,7 @@ class FakeWorker:
                     continue
             for phase in ("constrain", "sample"):
                 self.box.record(phase, (one.submit.id,))
-                self.maybe_die(phase, scenario.killers.get(one.submit.prompt[0]), one)
+                self.maybe_die(phase, scenario.killers.get(one.submit.generation.prompt[0]), one)
             outputs.append(self.produce(one))
         self.box.record("idle", ())
         if batch and scenario.garbage and not self.count("garbage"):
@@ -189,12 +189,12 @@ class FakeWorker:
         if self.scenario.bad_grammar:
             self.running.remove(one)
             return Output(id=submit.id, end="error", error="the grammar is bad", error_kind="invalid")
-        left = submit.max_tokens - one.n_produced if submit.max_tokens >= 0 else self.scenario.tokens_per_step
+        left = submit.generation.max_tokens - one.n_produced if submit.generation.max_tokens >= 0 else self.scenario.tokens_per_step
         n = min(left, self.scenario.tokens_per_step)
-        tokens = tuple(token(submit.prompt, one.n_produced + index) for index in range(n))
+        tokens = tuple(token(submit.generation.prompt, one.n_produced + index) for index in range(n))
         first = one.n_produced == len(submit.produced)
         one.n_produced += n
-        last = 0 <= submit.max_tokens <= one.n_produced
+        last = 0 <= submit.generation.max_tokens <= one.n_produced
         if last:
             self.running.remove(one)
             if self.scenario.end_frame_apart:

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from puna.engine.scheduler import Scheduler
 from puna.engine.sequence import Sequence, common_prefix
 from puna.ipc.frames import Submit
+from puna.types import Generation
 
 
 def sequence(id: int, n: int = 10, *, done: int = 0, produced: int = 0, tokens: tuple[int, ...] = (), **more: object) -> Sequence:
     prompt = tokens or tuple(range(1000 * id, 1000 * id + n))
-    submit = Submit(id=id, prompt=prompt, produced=tuple(range(produced)), **more)  # type: ignore[arg-type]  # passed on
+    generation = Generation(prompt=prompt, **more)  # type: ignore[arg-type]  # passed on
+    submit = Submit(id=id, generation=generation, produced=tuple(range(produced)))
     made = Sequence(submit, arrived=0.0)
     made.n_done = done
     made.n_fresh = 1 if produced else 0

@@ -12,11 +12,16 @@ import pytest
 from puna.config import EngineSettings
 from puna.ipc.channel import HEADER, MAX_FRAME, FrameDecoder, FrameError, WorkerChannel, encode
 from puna.ipc.frames import Abort, Failed, Load, Loading, Output, Step, Submit, ToServer, ToWorker
-from puna.types import Constraint, EngineStats, Sampling, SlotState, TokenProb
+from puna.types import Constraint, EngineStats, Generation, Sampling, SlotState, TokenProb
 
 SENT: list[ToWorker] = [
     Load(EngineSettings(model="x.gguf", n_ctx=7), safe_mode=True),
-    Submit(id=3, prompt=(1, 2, 3), sampling=Sampling(logit_bias=((5, float("-inf")),)), constraint=Constraint("gbnf", "root")),
+    Submit(
+        id=3,
+        generation=Generation(
+            prompt=(1, 2, 3), sampling=Sampling(logit_bias=((5, float("-inf")),)), constraint=Constraint("gbnf", "root")
+        ),
+    ),
     Abort(3),
 ]
 ANSWERED: list[ToServer] = [
