@@ -20,8 +20,8 @@ def slow_llama(tiny_folder: Path) -> Path:
     """A model with a long context that takes milliseconds a token and seconds to read thousands of them."""
     return tiny.write_llama(
         tiny_folder / "slow-llama.gguf",
-        n_layer=16,
-        n_embd=256,
+        n_layer=8,
+        n_embd=192,
         n_head=8,
         n_head_kv=4,
         n_ctx_train=8192,
