@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "engine": BASE | {"llama", "ipc", "grammar"},
     "client": BASE | {"ipc", "llama.vocab", "llama.model"},
     "chat": BASE,
-    "service": BASE | {"chat"},
+    "service": BASE | {"chat", "grammar"},
     "api": BASE | {"service"},
     "models": BASE | {"client"},
     "server": BASE | {"api", "service", "models", "client", "chat", "settings"},

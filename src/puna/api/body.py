@@ -1,8 +1,8 @@
 """Request bodies: raw bytes with a size limit, then JSON that is strict about what JSON is.
 
 What is refused, always with a 400 (413 over the size limit): anything but an object, text that is not UTF-8, lone
-surrogates, NaN and infinities, more than `MAX_DEPTH` levels of nesting. Of a key that occurs twice the last one counts.
-The content type is not looked at, so that `curl -d` works as it is.
+surrogates, NaN and infinities, more than `MAX_DEPTH` levels of nesting or `MAX_CONTAINERS` lists and objects. Of a key
+that occurs twice the last one counts. The content type is not looked at, so that `curl -d` works as it is.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
 from puna.api.disconnect import ClientGone
+from puna.api.nesting import shape
 from puna.errors import InvalidRequest, TooLarge
 
 MAX_DEPTH = 100
 
-Model = TypeVar("Model", bound=BaseModel)
+MAX_CONTAINERS = 1_000_000
+"""Most lists and objects in a body: each costs far more memory than the two bytes it is sent in."""
 
-_SQUARE = bytes.maketrans(b"{}", b"[]")
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+Model = TypeVar("Model", bound=BaseModel)
 
 
 async def read(request: Request, limit: int) -> bytes:
@@ -48,8 +49,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
         raise InvalidRequest("the request body is empty; a JSON object is expected")
-    if nested_deeper(raw, MAX_DEPTH):
-        raise InvalidRequest(f"the request body is not valid JSON, or is nested more than {MAX_DEPTH} levels deep")
+    _check_shape(raw)
     try:
         value = msgspec.json.decode(raw)
     except msgspec.ValidationError:
@@ -62,17 +62,14 @@ def parse(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def nested_deeper(raw: bytes, limit: int) -> bool:
-    """Whether JSON text has more than `limit` levels of brackets; also true for unbalanced text with many of them."""
-    if raw.count(b"[") + raw.count(b"{") <= limit:
-        return False
-    outside_strings = b"".join(raw.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
-    brackets = outside_strings.translate(_SQUARE, _NOT_BRACKETS)
-    for _ in range(limit):
-        if not brackets:
-            return False
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
+def _check_shape(raw: bytes) -> None:
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        return
+    depth, containers = shape(raw)
+    if depth > MAX_DEPTH:
+        raise InvalidRequest(f"the request body is nested more than {MAX_DEPTH} levels deep")
+    if containers > MAX_CONTAINERS:
+        raise InvalidRequest(f"the request body has more than {MAX_CONTAINERS} lists and objects")
 
 
 def _parse_slowly(raw: bytes) -> Any:

@@ -39,10 +39,6 @@ class Decoded(msgspec.Struct, frozen=True, kw_only=True):
     constraint_field: str | None
     """The field that a complaint about the constraint should name."""
 
-    @property
-    def constrained(self) -> bool:
-        return self.params.constraint is not None
-
 
 def decode_generation(
     fields: GenerationFields, service: Service, *, bias_texts: bool = True, n_probs: int | None = None
@@ -139,10 +135,10 @@ def _stops(fields: GenerationFields) -> tuple[str, ...]:
 
 @contextmanager
 def naming(field: str | None) -> Iterator[None]:
-    """Let complaints about a request that name no field name this one."""
+    """Let complaints about a constraint name the field that it came from."""
     try:
         yield
     except InvalidRequest as error:
-        if error.param is None and field is not None and type(error) is InvalidRequest:
-            raise InvalidRequest(f"Field '{field}': {error.message}", param=field) from error
-        raise
+        if field is None or type(error) is not InvalidRequest:
+            raise
+        raise InvalidRequest(f"Field '{field}': {error.message}", param=field) from error

@@ -22,9 +22,6 @@ from puna.service.service import Service
 Model = TypeVar("Model", bound=BaseModel)
 Handler = Callable[[Model], Coroutine[Any, Any, Response]]
 
-PATIENCE = 2.0
-"""Seconds that a constrained stream is held back, so that a bad constraint can still become a plain 400."""
-
 
 def add_post(router: APIRouter, service: Service, paths: tuple[str, ...], model: type[Model], handler: Handler[Model]) -> None:
     """Let `handler` answer POST requests to all `paths`, with the validated body; it is cancelled if the client leaves."""
@@ -48,19 +45,12 @@ def add_post(router: APIRouter, service: Service, paths: tuple[str, ...], model:
         )
 
 
-async def start(
-    service: Service, prompts: list[tuple[int, ...]], decoded: Decoded, *, stream: bool, every_token: bool = False
-) -> Running:
-    """Admit the request. A constraint that the engine refuses is reported now where that is possible."""
-    running = await service.generate(prompts, decoded.params, every_token=every_token)
-    if stream and decoded.constrained:
-        try:
-            with naming(decoded.constraint_field):
-                await running.begun(PATIENCE)
-        except BaseException:
-            await running.aclose()
-            raise
-    return running
+async def start(service: Service, prompts: list[tuple[int, ...]], decoded: Decoded, *, every_token: bool = False) -> Running:
+    """Check the constraint and admit the request: what is wrong with either is known before a reply begins."""
+    if decoded.params.constraint is not None:
+        with naming(decoded.constraint_field):
+            await service.check_constraint(decoded.params.constraint)
+    return await service.generate(prompts, decoded.params, every_token=every_token)
 
 
 def event_stream(service: Service, fields: GenerationFields, running: Running, frames: AsyncIterator[bytes]) -> EventStream:

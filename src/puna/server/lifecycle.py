@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from puna.config import ServerSettings
+from puna.errors import NotSupported, StartupError
 from puna.log import logger
 from puna.server.app import create_app
 from puna.service.ports import Engine
@@ -110,9 +111,19 @@ class Lifecycle:
     async def _load(self) -> None:
         logger.info("loading the model; %s answers already", self.url)
         await self._engine.start(LoadingReport())
+        await self._prepare_chat()
         facts = self._service.facts
         logger.info("%s: %s, %d slots of %d tokens", self._service.model, facts.description, facts.n_slots, facts.n_ctx)
         logger.info("ready at %s", self.url)
+
+    async def _prepare_chat(self) -> None:
+        """Read the template now: a request would have to wait for it, and somebody chose it on the command line."""
+        try:
+            await asyncio.to_thread(lambda: self._service.chat.capabilities)
+        except NotSupported as error:
+            if self._settings.chat_template:
+                raise StartupError(error.message) from error
+            logger.warning("%s", error.message)
 
     async def _drain(self) -> None:
         self._service.drain()

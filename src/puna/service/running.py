@@ -52,16 +52,6 @@ class Running:
             self._left -= 1
             self._wake.set()
 
-    async def begun(self, timeout: float) -> None:
-        """Wait up to `timeout` seconds for something to read, and raise the error if that is what came first."""
-        try:
-            await asyncio.wait_for(self._wake.wait(), timeout)
-        except asyncio.TimeoutError:
-            return
-        if self._error is not None and not self._ready:
-            await self.aclose()
-            raise self._error
-
     def __aiter__(self) -> Running:
         return self
 

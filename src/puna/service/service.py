@@ -8,12 +8,13 @@ from pathlib import PurePath
 
 from puna import __version__
 from puna.config import ServerSettings
-from puna.errors import InvalidRequest, PunaError, Unavailable
+from puna.errors import InvalidRequest, NotSupported, PunaError, Unavailable
+from puna.grammar import check
 from puna.service.chat import ChatRenderer
 from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
 from puna.service.running import Running
-from puna.types import Generation, ModelFacts
+from puna.types import Constraint, Generation, ModelFacts
 
 BUILD = f"puna-{__version__}"
 """What replies name as the software that made them."""
@@ -27,7 +28,7 @@ class Service:
         self.settings = settings
         self._observer = observer or Nobody()
         self._draining = False
-        self._chat: tuple[ModelFacts, ChatRenderer] | None = None
+        self._chat: tuple[ModelFacts, ChatRenderer | NotSupported] | None = None
 
     @property
     def facts(self) -> ModelFacts:
@@ -52,18 +53,33 @@ class Service:
 
     @property
     def chat(self) -> ChatRenderer:
-        """Renders conversations with the configured template, else the model's own."""
+        """Renders conversations with the configured template, else the model's own.
+
+        Raises `NotSupported` if that template cannot be used. The first call takes a moment.
+        """
         facts = self.facts
         if self._chat is None or self._chat[0] is not facts:
-            source = self.settings.chat_template or facts.chat_template
-            self._chat = facts, ChatRenderer(self.tokenizer, source)
-        return self._chat[1]
+            self._chat = facts, self._read_template(facts)
+        found = self._chat[1]
+        if isinstance(found, NotSupported):
+            raise found
+        return found
+
+    def _read_template(self, facts: ModelFacts) -> ChatRenderer | NotSupported:
+        try:
+            return ChatRenderer(self.tokenizer, self.settings.chat_template or facts.chat_template)
+        except InvalidRequest as error:
+            return NotSupported(f"chat is not possible with this template: {error.message}")
 
     def check_ready(self) -> None:
         """Raise `Unavailable` unless requests can be taken, though perhaps only queued."""
         if self._draining:
             raise Unavailable("the server is shutting down", retry_after=5)
         _ = self.facts
+
+    async def check_constraint(self, constraint: Constraint) -> None:
+        """Raise `InvalidRequest` unless the constraint can be compiled. Not done by `generate`, which comes later."""
+        await asyncio.to_thread(check, constraint)
 
     async def generate(
         self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False

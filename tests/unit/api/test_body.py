@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from puna.api.body import MAX_DEPTH, nested_deeper, parse, validate
+from puna.api.body import MAX_CONTAINERS, parse, validate
+from puna.api.nesting import PIECE, shape
 from puna.errors import InvalidRequest
 from tests.web import client
 
@@ -85,13 +86,26 @@ def depth(value: object) -> int:
     return 0
 
 
-@given(VALUES, st.integers(0, 5))
-def test_depth_is_counted_outside_strings_only(value: object, limit: int) -> None:
-    assert nested_deeper(json.dumps(value).encode(), limit) is (depth(value) > limit)
+def count(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + sum(map(count, value.values()))
+    return 1 + sum(map(count, value)) if isinstance(value, list) else 0
 
 
-def test_many_brackets_side_by_side_are_not_deep() -> None:
-    assert not nested_deeper(json.dumps([[[]] for _ in range(10_000)]).encode(), MAX_DEPTH)
+@given(VALUES)
+def test_brackets_are_counted_outside_strings_only(value: object) -> None:
+    assert shape(json.dumps(value).encode()) == (depth(value), count(value))
+
+
+def test_brackets_are_counted_across_pieces() -> None:
+    filler = json.dumps("[" * (PIECE - 3))
+    assert shape(f"[{filler},[{filler},[[]]]]".encode()) == (4, 4)
+
+
+def test_many_brackets_side_by_side_are_not_deep_but_have_a_limit() -> None:
+    assert len(parse(b'{"a":[' + b"[]," * (MAX_CONTAINERS - 3) + b"[]]}")["a"]) == MAX_CONTAINERS - 2
+    with pytest.raises(InvalidRequest, match="lists and objects"):
+        parse(b'{"a":[' + b"[]," * MAX_CONTAINERS + b"[]]}")
 
 
 async def test_bodies_over_the_limit_are_413_with_and_without_a_length() -> None:

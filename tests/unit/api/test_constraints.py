@@ -66,17 +66,41 @@ def test_bad_ones_are_refused_by_name(fields: dict[str, Any], param: str) -> Non
     assert caught.value.param == param
 
 
+BODY = {"prompt": "x", "messages": [{"role": "user", "content": "x"}]}
+
+
 @pytest.mark.parametrize("path", ["/completion", "/v1/completions", "/v1/chat/completions"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_the_engine_refuses_is_a_plain_400_with_the_fields_name(path: str, stream: bool) -> None:
-    body = {"prompt": "x", "messages": [{"role": "user", "content": "x"}], "grammar": "answer ::= 'yes'", "stream": stream}
-    engine = FakeEngine(script=lambda _: [0.001, InvalidRequest("line 1: there is no root rule")])
+@pytest.mark.parametrize(
+    "fields, param",
+    [
+        ({"grammar": "answer ::= 'yes'"}, "grammar"),
+        ({"grammar": "root ::= " + "(" * 60_000 + '"a"' + ")" * 60_000}, "grammar"),
+        ({"regex": "a**("}, "regex"),
+        ({"lark": "start: ("}, "lark"),
+        ({"json_schema": {"type": "hiccup"}}, "json_schema"),
+        ({"response_format": {"type": "json_object", "schema": {"type": 123}}}, "response_format.schema"),
+    ],
+    ids=["no-root", "nested", "regex", "lark", "schema", "envelope"],
+)
+async def test_a_bad_constraint_is_a_plain_400_with_the_fields_name(path: str, stream: bool, fields: Any, param: str) -> None:
+    engine = FakeEngine()
     async with client(engine) as http:
-        reply = await http.post(path, json=body)
-    assert reply.status_code == 400
-    error = reply.json()["error"]
-    assert error["param"] == "grammar" and "no root rule" in error["message"]
-    assert engine.streams[0].closed
+        reply = await http.post(path, json={**BODY, **fields, "stream": stream})
+    assert reply.status_code == 400, reply.text
+    assert reply.json()["error"]["param"] == param
+    assert engine.streams == []
+
+
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions", "/v1/chat/completions"])
+async def test_what_the_engine_refuses_later_names_the_field_too(path: str) -> None:
+    engine = FakeEngine(script=lambda _: [0.001, InvalidRequest("too many states")])
+    async with client(engine) as http:
+        reply = await http.post(path, json={**BODY, "choice": ["a", "b"]})
+        assert reply.status_code == 400 and reply.json()["error"]["param"] == "choice"
+        reply = await http.post(path, json={**BODY, "choice": ["a", "b"], "stream": True})
+        assert reply.status_code == 200 and "too many states" in reply.text
+    assert all(stream.closed for stream in engine.streams)
 
 
 async def test_a_good_constraint_streams_as_usual() -> None:

@@ -233,3 +233,12 @@ async def test_slots() -> None:
         assert (await http.get("/slots")).status_code == 200
     async with client(engine, slots_endpoint=False) as http:
         assert (await http.get("/slots")).status_code == 501
+
+
+async def test_props_with_a_template_that_cannot_be_used() -> None:
+    async with client(chat_template="{% if %}") as http:
+        props = (await http.get("/props")).json()
+        assert props["chat_template"] == "{% if %}" and props["chat_template_caps"] == {}
+        reply = await http.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
+        assert reply.status_code == 501
+        assert (await http.post("/completion", json={"prompt": "x"})).status_code == 200

@@ -119,17 +119,6 @@ async def test_one_client_that_leaves_does_not_disturb_another() -> None:
     assert engine.streams[1].closed
 
 
-async def test_a_client_that_leaves_a_held_back_stream_ends_it() -> None:
-    engine = FakeEngine(script=silent)
-    body = {"prompt": "x", "stream": True, "grammar": 'root ::= "a"'}
-    async with exchange(app(engine), "/completion", body) as running:
-        await asyncio.sleep(0.02)
-        assert running.status is None and engine.in_flight == 1
-        running.leave()
-        await asyncio.wait_for(running.task, 1)
-    assert engine.in_flight == 0
-
-
 async def test_an_unforeseen_error_ends_the_stream_without_its_details(caplog: pytest.LogCaptureFixture) -> None:
     engine = FakeEngine(script=lambda _: [Chunk(text="a", tokens=(97,)), 0.01, KeyError("secret detail")])
     async with exchange(app(engine), "/completion", {"prompt": "x", "stream": True}) as running:

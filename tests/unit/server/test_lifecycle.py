@@ -127,6 +127,14 @@ async def test_a_model_that_cannot_be_loaded_ends_the_server() -> None:
         assert engine.stopped
 
 
+async def test_a_bad_template_from_the_command_line_ends_the_server() -> None:
+    engine = LivingEngine()
+    async with serving(engine, chat_template="{% if %}") as (_, task, _http):
+        engine.load.set()
+        with pytest.raises(StartupError, match="does not compile"):
+            await asyncio.wait_for(task, 10)
+
+
 async def read(reply: httpx.Response) -> str:
     return "".join([text async for text in reply.aiter_text()])
 

@@ -57,16 +57,3 @@ async def test_closing_stops_all_and_may_be_repeated() -> None:
     await merged.aclose()
     await merged.aclose()
     assert all(stream.closed for stream in streams)
-
-
-async def test_begun_raises_an_early_error_and_waits_no_longer_than_told() -> None:
-    merged, streams = running([0.001, InvalidRequest("bad grammar")])
-    with pytest.raises(InvalidRequest, match="bad grammar"):
-        await merged.begun(2.0)
-    assert streams[0].closed
-    merged, _ = running([60.0])
-    await merged.begun(0.01)
-    await merged.aclose()
-    merged, _ = running(say("a"))
-    await merged.begun(2.0)
-    assert [chunk.text for batch in await drain(merged) for _, chunk in batch] == ["a", ""]

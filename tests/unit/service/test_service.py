@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from puna.config import ServerSettings
-from puna.errors import InvalidRequest, QueueFull, Unavailable
+from puna.errors import InvalidRequest, NotSupported, QueueFull, Unavailable
 from puna.service.answers import collect
 from puna.service.params import GenerationParams, plan
 from puna.service.service import Service
@@ -100,3 +100,12 @@ def test_while_draining_nothing_is_admitted() -> None:
 def test_the_model_has_a_name() -> None:
     assert service(FakeEngine()).model == "tiny-test"
     assert service(FakeEngine(), alias="mine").model == "mine"
+
+
+def test_a_template_that_cannot_be_used_leaves_the_rest_alone() -> None:
+    broken = service(FakeEngine(facts=msgspec.structs.replace(FACTS, chat_template="{% if %}")))
+    broken.check_ready()
+    for _ in range(2):
+        with pytest.raises(NotSupported, match="does not compile"):
+            _ = broken.chat
+    assert service(FakeEngine(), chat_template="{{ messages }}").chat.template.source == "{{ messages }}"

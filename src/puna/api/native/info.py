@@ -6,12 +6,14 @@ from typing import Any
 
 from puna.api.decode import default_sampling
 from puna.api.native.settings import default_settings_object
+from puna.errors import NotSupported
 from puna.service.service import BUILD, Service
 
 
 def props_object(service: Service) -> dict[str, Any]:
     """What a client may want to know of the model and the server."""
     facts, settings, tokenizer = service.facts, service.settings, service.tokenizer
+    template, capabilities = _chat(service)
     sampling = default_sampling(settings.sampling_defaults)
     seed = int(settings.sampling_defaults.get("seed", -1))
     return {
@@ -26,14 +28,22 @@ def props_object(service: Service) -> dict[str, Any]:
         "endpoint_slots": settings.slots_endpoint,
         "endpoint_props": False,
         "endpoint_metrics": settings.metrics_endpoint,
-        "chat_template": service.chat.template.source,
-        "chat_template_caps": service.chat.capabilities,
+        "chat_template": template,
+        "chat_template_caps": capabilities,
         "bos_token": tokenizer.text(tokenizer.bos) if tokenizer.bos >= 0 else "",
         "eos_token": tokenizer.text(tokenizer.eos) if tokenizer.eos >= 0 else "",
         "build_info": BUILD,
         "engine": facts.engine,
         "is_sleeping": False,
     }
+
+
+def _chat(service: Service) -> tuple[str, dict[str, bool]]:
+    """The template and what it can do; nothing for one that cannot be used."""
+    try:
+        return service.chat.template.source, service.chat.capabilities
+    except NotSupported:
+        return service.settings.chat_template or service.facts.chat_template or "", {}
 
 
 def slots_list(service: Service) -> list[dict[str, Any]]:

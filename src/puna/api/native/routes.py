@@ -34,7 +34,7 @@ def native_router(service: Service) -> APIRouter:
         stream = body.stream is True
         every_token = stream and (decoded.params.sampling.n_probs > 0 or bool(body.return_tokens or body.timings_per_token))
         encoder = CompletionEncoder(body, model=service.model, tokenizer=service.tokenizer)
-        running = await start(service, prompts, decoded, stream=stream, every_token=every_token)
+        running = await start(service, prompts, decoded, every_token=every_token)
         if stream:
             return event_stream(service, body, running, encoder.frames(running))
         with naming(decoded.constraint_field):

@@ -46,7 +46,7 @@ def openai_router(service: Service) -> APIRouter:
             echoes = [text for text in texts for _ in range(n)]
         encoder = CompletionEncoder(body, logprobs, n=n, echoes=echoes, model=service.model, tokenizer=tokenizer)
         every_token = stream and (logprobs.wanted or body.timings_per_token is True)
-        running = await start(service, prompts, decoded, stream=stream, every_token=every_token)
+        running = await start(service, prompts, decoded, every_token=every_token)
         if stream:
             return event_stream(service, body, running, encoder.frames(running))
         with naming(decoded.constraint_field):
@@ -61,7 +61,7 @@ def openai_router(service: Service) -> APIRouter:
         prompt = await service.chat.tokenize(rendered)
         encoder = ChatEncoder(body, logprobs, n=decoded.params.n, model=service.model, tokenizer=service.tokenizer)
         every_token = stream and (logprobs.wanted or body.timings_per_token is True)
-        running = await start(service, [prompt], decoded, stream=stream, every_token=every_token)
+        running = await start(service, [prompt], decoded, every_token=every_token)
         if stream:
             return event_stream(service, body, running, encoder.frames(running))
         with naming(decoded.constraint_field):
