@@ -37,6 +37,8 @@ class Answer:
 
     tokens: list[int] = field(default_factory=list)
     probs: list[TokenProb] = field(default_factory=list)
+    prompt_probs: list[TokenProb] = field(default_factory=list)
+    truncated: bool = False
     end: str = "none"
     error: str = ""
     timings: Timings | None = None
@@ -107,7 +109,9 @@ class Driver:
         if output.tokens:
             answer.steps.append(len(answer.tokens))
         answer.probs += output.probs
+        answer.prompt_probs += output.prompt_probs
         answer.end, answer.error = output.end, output.error
+        answer.truncated |= output.truncated
         answer.timings = output.timings or answer.timings
         answer.slots.add(output.slot)
         if output.progress:

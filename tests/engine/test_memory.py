@@ -40,7 +40,7 @@ class Rig:
 
     def decode(self, seat: int, tokens: list[int], start: int) -> FloatArray:
         self.batch.clear()
-        row = self.batch.add(tokens, start, seat, last_logits=True)
+        row = self.batch.add(tokens, start, seat, n_logits=1)
         self.context.decode(self.batch)
         return self.context.logits(row).copy()
 

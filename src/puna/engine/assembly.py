@@ -63,7 +63,7 @@ def assemble(
 def warm_up(context: Context) -> None:
     """Decode one token and forget it: pages weights in, and shows an illegal instruction before any client waits."""
     batch = Batch(2)
-    batch.add([0, 0], 0, 0, last_logits=True)
+    batch.add([0, 0], 0, 0, n_logits=1)
     context.decode(batch)
     context.drop(0)
 

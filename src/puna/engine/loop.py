@@ -11,9 +11,10 @@ from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
 from puna.engine.reuse import PrefixReuse
-from puna.engine.sampling import Choice, TokenSampler
+from puna.engine.sampling import Choice, TokenSampler, before_chain
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
+from puna.engine.shift import choose_shift
 from puna.engine.stats import Counters, slot_states
 from puna.engine.tiers import HostTier
 from puna.errors import InvalidRequest
@@ -92,6 +93,7 @@ class Engine:
         self._make_length()
         self._reuse.serve_followers()
         self._close_gap()
+        self._shift()
         plan = self._plan()
         if plan.pieces:
             self._run(plan)
@@ -105,7 +107,8 @@ class Engine:
 
     def _make_length(self) -> None:
         """Let the context grow when a sequence has more tokens than there is room for."""
-        needed = max((len(sequence.tokens) for sequence in self._scheduler.running), default=0)
+        longest = max((len(sequence.tokens) for sequence in self._scheduler.running), default=0)
+        needed = min(longest, self._arena.limit)
         if needed <= self._arena.length:
             return
         self._scheduler.n_seats = self._arena.seats_for(needed)
@@ -115,8 +118,37 @@ class Engine:
             return
         self._scheduler.n_seats = self._arena.seats_for(self._arena.length)
         for sequence in list(self._scheduler.running):
-            if len(sequence.tokens) > self._arena.limit:
+            if len(sequence.tokens) > self._arena.limit and not self._overflows(sequence):
                 self._fail(sequence, f"there is no memory for a sequence of {len(sequence.tokens)} tokens", "fault")
+
+    def _shift(self) -> None:
+        """Drop the oldest part of sequences that outgrow the context. Directly before a decode, which completes it."""
+        for sequence in self._scheduler.running:
+            if self._overflows(sequence) and sequence.n_done:
+                keep, discard = self._drop_oldest(sequence)
+                self._memory.shift(sequence.seat, keep, discard)
+                sequence.n_done -= discard
+
+    def _overflows(self, sequence: Sequence) -> bool:
+        return len(sequence.tokens) > self._arena.limit and self._may_shift(sequence)
+
+    def _may_shift(self, sequence: Sequence) -> bool:
+        return sequence.generation.context_shift and self._memory.can_shift
+
+    def _drop_oldest(self, sequence: Sequence) -> tuple[int, int]:
+        """Take the oldest tokens that may go out of the list; how many stay before them, and how many they are."""
+        wish = sequence.generation
+        keep, discard = choose_shift(
+            sequence.n_done or len(sequence.tokens) - 1,
+            self._arena.limit,
+            n_prompt=sequence.n_prompt,
+            n_keep=wish.n_keep,
+            n_discard=wish.n_discard,
+            add_bos=self._vocab.add_bos,
+        )
+        del sequence.tokens[keep : keep + discard]
+        sequence.n_dropped += discard
+        return keep, discard
 
     def _plan(self) -> Plan:
         n_decoding = sum(sequence.decoding for sequence in self._scheduler.running)
@@ -125,7 +157,7 @@ class Engine:
     def _run(self, plan: Plan) -> None:
         self._recorder.record("decode", [piece.sequence.id for piece in plan.pieces])
         try:
-            ends, seconds = self._runner.run(plan)
+            computed = self._runner.run(plan)
         except NoRoom as error:
             self._make_room(plan, error)
             return
@@ -134,11 +166,13 @@ class Engine:
                 self._fail(piece.sequence, f"the engine could not compute this: {error}", "fault")
             return
         self._recorder.decoded()
-        self._budget.observe(plan.n_decoding, plan.n_prefill, seconds)
-        self._counters.step(plan, seconds)
+        self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
+        self._counters.step(plan, computed.seconds)
+        for sequence, row, position in computed.scored:
+            self._report_prompt(sequence, row, position)
         for piece in plan.pieces:
             self._report_progress(piece.sequence)
-        for sequence, row in ends:
+        for sequence, row in computed.ends:
             self._advance(sequence, row)
 
     # starting
@@ -152,8 +186,9 @@ class Engine:
         except InvalidRequest as error:
             self._fail(sequence, error.message, "invalid")
             return
-        if sequence.generation.cache_prompt:
-            self._reuse.find(sequence)
+        while self._overflows(sequence):  # it was shifted before, by a worker that is gone
+            self._drop_oldest(sequence)
+        self._reuse.find(sequence)
 
     def _make_sampler(self, sequence: Sequence) -> None:
         if sequence.sampler is not None:  # it was preempted and goes on with what it had
@@ -204,8 +239,10 @@ class Engine:
 
     def _most(self, sequence: Sequence) -> int:
         """How many tokens a sequence may still get; a step's forced ones must also fit a batch beside everybody's."""
+        if sequence.generation.deterministic:
+            return 1
         limit = sequence.generation.max_tokens
-        left = self._arena.limit - len(sequence.tokens)
+        left = MOST_FORCED if self._may_shift(sequence) else self._arena.limit - len(sequence.tokens)
         if limit > 0:
             left = min(left, limit - sequence.n_produced)
         return max(1, min(left, MOST_FORCED))
@@ -218,6 +255,7 @@ class Engine:
                 tokens=(choice.token, *choice.forced),
                 probs=(choice.prob,) if choice.prob else (),
                 end=end,
+                truncated=sequence.n_dropped > 0,
                 slot=sequence.slot,
                 timings=self._timings(sequence) if first or end != "none" else None,
             )
@@ -229,9 +267,18 @@ class Engine:
         limit = sequence.generation.max_tokens
         if sequence.sampler is not None and sequence.sampler.complete:
             return "eos"
-        if 0 <= limit <= sequence.n_produced or len(sequence.tokens) >= self._arena.limit:
-            return "limit"
-        return "none"
+        full = len(sequence.tokens) >= self._arena.limit and not self._may_shift(sequence)
+        return "limit" if full or 0 <= limit <= sequence.n_produced else "none"
+
+    def _report_prompt(self, sequence: Sequence, row: int, position: int) -> None:
+        """The probabilities of the prompt tokens that follow the rows just computed."""
+        n_probs = sequence.generation.sampling.n_probs
+        last = min(sequence.n_done, sequence.n_prompt - 1)
+        probs = tuple(
+            before_chain(self._runner.logits(row + i), sequence.tokens[position + i + 1], n_probs) for i in range(last - position)
+        )
+        if probs:
+            self._outputs.append(Output(id=sequence.id, prompt_probs=probs, slot=sequence.slot))
 
     def _report_progress(self, sequence: Sequence) -> None:
         done = min(sequence.n_done, sequence.n_prompt)
@@ -245,7 +292,15 @@ class Engine:
     # ending
 
     def _end(self, sequence: Sequence, end: StopType) -> None:
-        self._outputs.append(Output(id=sequence.id, end=end, slot=sequence.slot, timings=self._timings(sequence)))
+        self._outputs.append(
+            Output(
+                id=sequence.id,
+                end=end,
+                truncated=sequence.n_dropped > 0,
+                slot=sequence.slot,
+                timings=self._timings(sequence),
+            )
+        )
         self._release(sequence)
 
     def _fail(self, sequence: Sequence, message: str, kind: Blame) -> None:

@@ -25,6 +25,10 @@ class MemoryFault(Exception):
 class Memory(Protocol):
     """What the engine needs of a layout. Seats are the engine's sequence ids, lengths count tokens from position 0."""
 
+    @property
+    def can_shift(self) -> bool:
+        """Whether tokens can change their positions."""
+
     compact: bool
     """Whether batches are only efficient while the seats in use are consecutive."""
 
@@ -42,6 +46,9 @@ class Memory(Protocol):
 
     def wake(self, seat: int, state: State, length: int) -> None:
         """Fill the empty seat with the first `length` tokens of a state."""
+
+    def shift(self, seat: int, keep: int, discard: int) -> None:
+        """Drop `discard` tokens after the first `keep` and move the rest down. The seat must not rest before a decode."""
 
     def drop(self, seat: int) -> None:
         """Free a seat's cells."""
@@ -63,6 +70,10 @@ class SplitMemory:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    @property
+    def can_shift(self) -> bool:
+        return self._context.can_shift
+
     def rebind(self, context: Context) -> None:
         self._context = context
 
@@ -82,6 +93,9 @@ class SplitMemory:
         if not self._context.load(seat, state):
             raise MemoryFault(f"the engine refused a state of {state.nbytes} bytes")
         self._cut(seat, length)
+
+    def shift(self, seat: int, keep: int, discard: int) -> None:
+        self._context.shift(seat, keep, discard)
 
     def drop(self, seat: int) -> None:
         self._context.drop(seat)

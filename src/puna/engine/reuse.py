@@ -25,7 +25,13 @@ class PrefixReuse:
         self._warn = warn
 
     def find(self, sequence: Sequence) -> None:
-        """Give a sequence in an empty seat the longest known prefix, or a leader to wait for."""
+        """Give a sequence in an empty seat the longest known prefix, or a leader to wait for.
+
+        Nothing to one that wants to see its whole prompt computed, or computed in its own way.
+        """
+        wanted = sequence.generation
+        if not wanted.cache_prompt or wanted.prompt_probs or wanted.deterministic or sequence.n_dropped:
+            return
         stored = self._host.find(sequence.tokens)
         n_stored = stored.length if stored else 0
         leader, n_shared = self._scheduler.best_running(sequence)
@@ -54,7 +60,13 @@ class PrefixReuse:
     def keep(self, sequence: Sequence) -> None:
         """Put what a sequence has in memory to rest, unless that is stored already or not wanted."""
         tokens = sequence.tokens[: sequence.n_done]
-        if not tokens or not sequence.generation.cache_prompt or self._host.capacity == 0 or self._host.covers(tokens):
+        if (
+            not tokens
+            or sequence.n_dropped
+            or not sequence.generation.cache_prompt
+            or self._host.capacity == 0
+            or self._host.covers(tokens)
+        ):
             return
         held = self._memory.length(sequence.seat)
         if held != len(tokens):

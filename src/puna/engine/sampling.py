@@ -128,15 +128,16 @@ class TokenSampler:
             return None
         if self._sampling.post_sampling_probs:
             return _after_chain(token, candidates, n)
-        return _before_chain(raw, token, n)
+        return before_chain(raw, token, n)
 
 
-def _before_chain(logits: FloatArray, token: int, n: int) -> TokenProb:
+def before_chain(logits: FloatArray, token: int, n: int) -> TokenProb:
+    """A token's log-probability under a row of logits, with the `n` most likely ones."""
     n = min(n, len(logits))
     wide = logits.astype(np.float64)
     top_value = wide.max()
     log_sum = top_value + np.log(np.exp(wide - top_value).sum())
-    best = np.argpartition(wide, len(wide) - n)[-n:]
+    best = np.argpartition(wide, len(wide) - n)[len(wide) - n :] if n else np.empty(0, np.int64)
     best = best[np.lexsort((best, -wide[best]))]
     top = tuple((int(i), _finite(wide[i] - log_sum)) for i in best)
     return TokenProb(token, _finite(wide[token] - log_sum), top)

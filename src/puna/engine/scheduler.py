@@ -9,6 +9,12 @@ from dataclasses import dataclass
 from puna.engine.sequence import Sequence
 from puna.engine.slots import choose_slot
 
+FIXED_CHUNK = 64
+"""Prompt tokens that a deterministic request reads in a step."""
+
+SCORED_CHUNK = 64
+"""Most prompt tokens in a step whose probabilities are wanted: each takes a row of logits over the vocabulary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -40,6 +46,7 @@ class Scheduler:
         self.n_seats = n_seats
         self._can_cut = can_cut
         self._share_at_least = share_at_least
+        self._turn = 0
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In order of admission."""
@@ -93,7 +100,7 @@ class Scheduler:
         """The running sequence that has, or will soon have, the longest prefix of `sequence` in memory; how long."""
         best, length = None, 0
         for other in self.running:
-            if other is sequence or not other.generation.cache_prompt:
+            if other is sequence or not other.generation.cache_prompt or other.n_dropped or other.generation.deterministic:
                 continue
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
             if not self._can_cut and shared < other.n_done:
@@ -140,9 +147,15 @@ class Scheduler:
 
         Of the budget the oldest prompt gets at least half, so that it always advances; the rest goes to the prompts
         with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
+
+        Deterministic requests take turns with everybody else, each in steps of its own.
         """
-        decoding = [sequence for sequence in self.running if sequence.decoding]
-        prefilling = [s for s in self.running if not s.decoding and s.n_pending and s.leader is None]
+        alone = self._next_alone()
+        if alone is not None:
+            return self._plan_alone(alone)
+        shared = [sequence for sequence in self.running if not sequence.generation.deterministic]
+        decoding = [sequence for sequence in shared if sequence.decoding]
+        prefilling = [s for s in shared if not s.decoding and s.n_pending and s.leader is None]
         pieces = []
         for sequence in decoding:
             if count := min(sequence.n_pending, capacity):
@@ -153,6 +166,22 @@ class Scheduler:
         pieces += [Piece(sequence, counts[sequence.id]) for sequence in prefilling if counts[sequence.id]]
         pieces.sort(key=lambda piece: piece.sequence.seat)
         return Plan(tuple(pieces), n_decoding, sum(counts.values()))
+
+    def _next_alone(self) -> Sequence | None:
+        """The deterministic request whose turn it is, or None when it is that of all others."""
+        alone: list[Sequence | None] = [sequence for sequence in self.running if sequence.generation.deterministic]
+        if len(alone) < len(self.running):
+            alone.append(None)
+        if not alone:
+            return None
+        self._turn = (self._turn + 1) % len(alone)
+        return alone[self._turn]
+
+    def _plan_alone(self, sequence: Sequence) -> Plan:
+        """A step whose shape depends on how far the sequence is, and on nothing else."""
+        left = sequence.n_prompt - sequence.n_done
+        count = min(left, FIXED_CHUNK) if left > 0 else 1
+        return Plan((Piece(sequence, count),), n_decoding=int(left <= 0), n_prefill=count if left > 0 else 0)
 
     def _share_out(self, prefilling: list[Sequence], budget: int) -> dict[int, int]:
         limits = {sequence.id: self._limit(sequence) for sequence in prefilling}
@@ -171,4 +200,5 @@ class Scheduler:
     def _limit(self, sequence: Sequence) -> int:
         """Most tokens a prompt may advance: not past a point where a follower waits to copy it."""
         goals: Iterable[int] = (f.leader_goal - sequence.n_done for f in self.followers(sequence))
-        return min([sequence.n_pending, *(goal for goal in goals if goal > 0)])
+        most = SCORED_CHUNK if sequence.generation.prompt_probs else sequence.n_pending
+        return min([most, sequence.n_pending, *(goal for goal in goals if goal > 0)])

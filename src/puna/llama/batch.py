@@ -40,16 +40,19 @@ class Batch:
     def clear(self) -> None:
         self.n = 0
 
-    def add(self, tokens: Sequence[int], start: int, sequence: int, *, last_logits: bool) -> int:
-        """Append consecutive tokens of a sequence at positions from `start`; the index of the last row."""
+    def add(self, tokens: Sequence[int], start: int, sequence: int, *, n_logits: int) -> int:
+        """Append consecutive tokens of a sequence at positions from `start`; the index of the last row.
+
+        Logits are computed for the last `n_logits` of them.
+        """
         begin, end = self.n, self.n + len(tokens)
         if end > self.capacity:
             raise ValueError(f"{end} rows do not fit a batch of {self.capacity}")
         self._token[begin:end] = tokens
         self._pos[begin:end] = np.arange(start, start + len(tokens), dtype=np.int32)
         self._seq[begin:end] = sequence
-        self._logits[begin:end] = 0
-        self._logits[end - 1] = last_logits
+        self._logits[begin : end - n_logits] = 0
+        self._logits[end - n_logits : end] = 1
         self.n = end
         return end - 1
 

@@ -120,6 +120,19 @@ class Context:
 
     # sequences
 
+    @property
+    def can_shift(self) -> bool:
+        """Whether positions of cells can be changed."""
+        return bool(C.llama_memory_can_shift(self._memory))
+
+    def shift(self, sequence: int, start: int, count: int) -> None:
+        """Drop `count` positions from `start` on and move what follows down to them.
+
+        The cells are brought up to date by the next decode; until then the sequence must not be saved.
+        """
+        C.llama_memory_seq_rm(self._memory, sequence, start, start + count)
+        C.llama_memory_seq_add(self._memory, sequence, start + count, -1, -count)
+
     def cut(self, sequence: int, start: int) -> bool:
         """Drop a sequence's cells at positions from `start`; False where this kind of memory cannot do that."""
         return bool(C.llama_memory_seq_rm(self._memory, sequence, start, -1))

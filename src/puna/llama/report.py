@@ -43,7 +43,7 @@ def _try_model(path: str) -> None:
             unified=True, flash_attention=False,
         ) as context:  # fmt: skip
             batch = Batch(TRIAL_TOKENS)
-            batch.add(range(TRIAL_TOKENS), 0, 0, last_logits=True)
+            batch.add(range(TRIAL_TOKENS), 0, 0, n_logits=1)
             try:
                 context.decode(batch)
             except DecodeError as error:

@@ -156,7 +156,8 @@ class FakeWorker:
             return
         # Reading a prompt again together with what was produced leads to the same place as producing it did.
         reading = one.n_read < one.n_prompt and not one.submit.produced
-        if killer.at == (-1 if reading else one.n_produced) and self.count(f"killer{one.submit.generation.prompt[0]}") < killer.times:
+        name = f"killer{one.submit.generation.prompt[0]}"
+        if killer.at == (-1 if reading else one.n_produced) and self.count(name) < killer.times:
             die(killer.signal)
 
     def step(self) -> None:
@@ -189,7 +190,8 @@ class FakeWorker:
         if self.scenario.bad_grammar:
             self.running.remove(one)
             return Output(id=submit.id, end="error", error="the grammar is bad", error_kind="invalid")
-        left = submit.generation.max_tokens - one.n_produced if submit.generation.max_tokens >= 0 else self.scenario.tokens_per_step
+        limit = submit.generation.max_tokens
+        left = limit - one.n_produced if limit >= 0 else self.scenario.tokens_per_step
         n = min(left, self.scenario.tokens_per_step)
         tokens = tuple(token(submit.generation.prompt, one.n_produced + index) for index in range(n))
         first = one.n_produced == len(submit.produced)
