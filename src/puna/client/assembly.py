@@ -14,7 +14,7 @@ from puna.types import Chunk, Generation, Progress, StopType, Timings, TokenProb
 
 
 class Assembly:
-    """Holds what a request has produced and turns each output into at most one chunk (two with prefill progress).
+    """Holds what a request has produced and turns each output into at most one chunk, besides those that tell of the prompt.
 
     Tokens and probabilities are in exactly one chunk each; without `every_token` they wait for the text they belong to.
     """
@@ -45,6 +45,13 @@ class Assembly:
         self._first_at = 0.0
         self._resumed = False
         self._stated: Timings | None = None
+        self._truncated = False
+        self._processed = -1
+        """Prompt tokens of the last progress that was reported."""
+        self._scored = 0
+        """Prompt probabilities that were passed on, by whatever worker."""
+        self._rescored = 0
+        """Prompt probabilities that the present worker has sent."""
 
     @property
     def stopped(self) -> bool:
@@ -56,15 +63,18 @@ class Assembly:
         """Tokens so far, the prompt included."""
         return len(self.generation.prompt) + len(self.produced)
 
-    @property
-    def full(self) -> bool:
-        """Whether it has all the tokens it may have, so that a new worker has nothing to do for it."""
+    def fits(self, n_ctx: int) -> bool:
+        """Whether it may get further tokens, so that a new worker has something to do for it."""
+        if not self.produced:
+            return True
         limit = self.generation.max_tokens
-        return 0 < limit <= len(self.produced)
+        room = self.generation.context_shift or self.length <= n_ctx
+        return room and not 0 < limit <= len(self.produced)
 
     def submit(self, id: int) -> Submit:
         """Return the frame that starts it, or goes on with it where it is now."""
         self._resumed = bool(self.produced)
+        self._rescored = 0
         return Submit(id=id, generation=self.generation, produced=tuple(self.produced))
 
     def feed(self, output: Output) -> list[Chunk]:
@@ -73,22 +83,25 @@ class Assembly:
         self._slot = output.slot if output.slot >= 0 else self._slot
         if output.timings is not None:
             self._stated = output.timings
-        text = self._take(output)
+        self._truncated |= output.truncated
+        if output.prompt_probs:
+            chunks += self._score(output.prompt_probs)
         if output.progress is not None:
-            chunks.append(self._report(output.progress))
+            chunks += self._report(output.progress)
+        text = self._take(output)
         if output.end == "error":
             chunks += self._some(text + self._text.finish())
             self.fail(InvalidRequest(output.error) if output.error_kind == "invalid" else ServerFault(output.error))
             return chunks
         if output.end != "none" or self.stopped:
-            chunks.append(self._last(text, output.end))
+            chunks.append(self._last(text, output.end, output.timings))
         else:
             chunks += self._some(text)
         return chunks
 
     def limit(self) -> Chunk:
         """End it because it has all its tokens."""
-        return self._last("", "limit")
+        return self._last("", "limit", None)
 
     def fail(self, error: PunaError) -> None:
         """End it with an error, if it goes on."""
@@ -121,19 +134,32 @@ class Assembly:
             return []
         return [self._chunk(text, self._running())]
 
-    def _last(self, text: str, end: StopType) -> Chunk:
+    def _last(self, text: str, end: StopType, stated: Timings | None) -> Chunk:
         text += self._text.finish()
         self.ended = True
         word = self._text.stopped
         # The worker's own account covers neither a cut in mid-step nor what a worker before it has done.
-        exact = word is None and not self._resumed
-        timings = self._stated if exact and self._stated is not None else self._running()
-        if word is not None:
-            return msgspec.structs.replace(self._chunk(text, timings), stop_type="word", stopping_word=word)
-        return msgspec.structs.replace(self._chunk(text, timings), stop_type=end)
+        exact = stated if word is None and not self._resumed else None
+        return msgspec.structs.replace(
+            self._chunk(text, exact or self._running()),
+            stop_type=end if word is None else "word",
+            stopping_word=word or "",
+            truncated=self._truncated,
+        )
 
-    def _report(self, progress: Progress) -> Chunk:
-        return Chunk(progress=progress, slot=self._slot)
+    def _report(self, progress: Progress) -> list[Chunk]:
+        # A new worker reads the prompt from its beginning: that is told once it gets further than the last one.
+        if self.produced or progress.processed <= self._processed:
+            return []
+        self._processed = progress.processed
+        return [Chunk(progress=progress, slot=self._slot)]
+
+    def _score(self, probs: tuple[TokenProb, ...]) -> list[Chunk]:
+        # A new worker sends all of them again, and then those of the tokens produced so far as if they were prompt.
+        start, self._rescored = self._rescored, self._rescored + len(probs)
+        fresh = probs[max(0, self._scored - start) : max(0, len(self.generation.prompt) - 1 - start)]
+        self._scored += len(fresh)
+        return [Chunk(prompt_probs=fresh, slot=self._slot)] if fresh else []
 
     def _chunk(self, text: str, timings: Timings) -> Chunk:
         chunk = Chunk(text=text, tokens=tuple(self._tokens), probs=tuple(self._probs), slot=self._slot, timings=timings)

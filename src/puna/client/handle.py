@@ -202,7 +202,7 @@ class EngineClient(Generic[T]):
             for id in due:
                 request = self._requests[id]
                 assembly = request.assembly
-                if assembly.full or (assembly.produced and assembly.length > self.facts.n_ctx):
+                if not assembly.fits(self.facts.n_ctx):
                     # A worker died between the last token and the word that it was the last.
                     request.feed.put((assembly.limit(),))
                     self._end(id)

@@ -160,16 +160,27 @@ class Supervisor:
                 on_loading(progress)
 
         self.progress = 0.0
-        try:
-            self._worker = worker = await WorkerProcess.spawn(self._settings, on_step=self._stepped, command=self._command)
-        except OSError as error:
-            raise LoadFailed(f"the engine worker cannot be started: {error}") from error
+        worker = await self._spawn()
         facts = await worker.load(Load(self._settings, self._safe_mode), loading)
         try:
             await self._charge.loaded(facts)
         except PunaError as error:
             raise LoadFailed(error.message) from error
         return worker
+
+    async def _spawn(self) -> WorkerProcess:
+        spawning = asyncio.create_task(WorkerProcess.spawn(self._settings, on_step=self._stepped, command=self._command))
+        try:
+            self._worker = await asyncio.shield(spawning)
+        except OSError as error:
+            raise LoadFailed(f"the engine worker cannot be started: {error}") from error
+        except asyncio.CancelledError:
+            # A process that is half started could not be waited for.
+            await asyncio.wait((spawning,))
+            if spawning.exception() is None:
+                self._worker = spawning.result()
+            raise
+        return self._worker
 
     def _stepped(self, step: Step) -> None:
         if self._charge.stepped(step):

@@ -142,6 +142,32 @@ def test_progress_comes_alone_and_first() -> None:
     ]
 
 
+def test_progress_never_goes_back_and_ends_with_the_first_token() -> None:
+    one = assembly()
+    told = [Progress(3, 0, n, 1.0) for n in (1, 2, 1, 2, 3, 3)]
+    assert [chunk.progress for progress in told for chunk in one.feed(Output(id=0, progress=progress))] == [
+        told[0],
+        told[1],
+        told[4],
+    ]
+    one.feed(output(0))
+    assert one.feed(Output(id=0, progress=Progress(4, 0, 4, 1.0))) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_prompt_probabilities_come_once_whatever_dies(size: int) -> None:
+    scores = tuple(TokenProb(id, -1.0) for id in range(5))
+    for seen in range(6):
+        one = Assembly(Generation(prompt=(7, 8, 9, 10), prompt_probs=True), PIECES.__getitem__)
+        chunks: list[Chunk] = []
+        for limit in (seen, 5):
+            one.submit(0)
+            for at in range(0, limit, size):
+                chunks += one.feed(Output(id=0, prompt_probs=scores[at : min(limit, at + size)]))
+        assert tuple(prob for chunk in chunks for prob in chunk.prompt_probs) == scores[:3]
+        assert all(chunk.prompt_probs for chunk in chunks)
+
+
 @pytest.mark.parametrize(("kind", "error"), [("invalid", InvalidRequest), ("fault", ServerFault)])
 def test_an_error_comes_after_all_that_was_produced(kind: str, error: type[PunaError]) -> None:
     one = assembly(stop=["Alice:"])
@@ -157,20 +183,32 @@ def test_an_error_comes_after_all_that_was_produced(kind: str, error: type[PunaE
 
 def test_reading_only_ends_with_one_empty_chunk() -> None:
     one = assembly(max_tokens=0)
-    assert not one.full
+    assert one.fits(3)
     chunk = Timings(prompt_n=3)
     assert one.feed(Output(id=0, end="limit", timings=chunk)) == [Chunk(stop_type="limit", timings=chunk)]
 
 
 def test_full_after_the_last_token_that_it_may_have() -> None:
     one = assembly(max_tokens=2)
-    one.feed(output(0))
-    assert not one.full
+    one.feed(output(0, timings=Timings(prompt_n=3, predicted_n=1)))
+    assert one.fits(100)
     one.feed(output(1))
-    assert one.full
+    assert not one.fits(100)
     assert one.length == 5
-    assert one.limit().stop_type == "limit"
+    last = one.limit()
+    assert last.stop_type == "limit"
+    assert last.timings is not None
+    assert (last.timings.prompt_n, last.timings.predicted_n) == (3, 2)
     assert one.ended
+
+
+@pytest.mark.parametrize("shift", [False, True])
+def test_full_when_the_context_is_unless_it_shifts(shift: bool) -> None:
+    one = Assembly(Generation(prompt=(7, 8, 9), context_shift=shift), PIECES.__getitem__)
+    one.feed(output(0, 1, truncated=shift))
+    assert one.fits(5)
+    assert one.fits(4) is shift
+    assert one.feed(Output(id=0, end="limit"))[-1].truncated is shift
 
 
 def test_submit_carries_everything() -> None:

@@ -88,8 +88,7 @@ async def test_admission_is_decided_at_once(tmp_path: Path) -> None:
 async def test_closing_stops_a_running_and_a_queued_request(scenario: Scenario) -> None:
     async with started(scenario) as client:
         streams = [client.generate(Generation(prompt=(i,))) for i in range(6)]
-        await streams[0].first()
-        assert [(slot.id, slot.busy) for slot in client.slots] == [(id, True) for id in range(4)]
+        await until(lambda: [(slot.id, slot.busy) for slot in client.slots] == [(id, True) for id in range(4)])
         for stream in (streams[0], streams[5]):
             await stream.aclose()
             await stream.aclose()
@@ -308,3 +307,17 @@ def test_on_uvloop(scenario: Scenario) -> None:
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         loop.close()
+
+
+@pytest.mark.parametrize("turns", (0, 1, 2, 4, 8, 16, 32))
+async def test_stop_at_any_moment_of_a_restart(scenario: Scenario, turns: int) -> None:
+    async with started(scenario) as client:
+        pid = client.worker_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: client.state == "restarting")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await client.stop()
+        gc.collect()
+        assert client.worker_pid is None

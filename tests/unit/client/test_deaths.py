@@ -72,15 +72,16 @@ def scene(folder: Path, **fields: Any) -> Scenario:
 
 @pytest.mark.parametrize("kills", [1, 2, 4])
 async def test_kill_9_in_the_middle_of_eight_streams(tmp_path: Path, kills: int) -> None:
+    n = 300
     async with started(scene(tmp_path, step_ms=3)) as client:
-        reading = [asyncio.create_task(outcome(client, i * 10)) for i in range(8)]
+        reading = [asyncio.create_task(outcome(client, i * 10, n)) for i in range(8)]
         for _ in range(kills):
             await until(lambda: client.state == "ready" and client.stats.n_running == 8)
             await asyncio.sleep(0.02)
             kill(client)
             await until(lambda: client.state == "restarting")
         for i, result in enumerate(await asyncio.gather(*reading)):
-            check(result, i * 10)
+            check(result, i * 10, n)
         assert client.restarts == kills
         assert client.state == "ready"
 
