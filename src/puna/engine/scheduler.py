@@ -100,11 +100,13 @@ class Scheduler:
         """The running sequence that has, or will soon have, the longest prefix of `sequence` in memory; how long."""
         best, length = None, 0
         for other in self.running:
-            if other is sequence or not other.generation.cache_prompt or other.n_dropped or other.generation.deterministic:
+            if not other.generation.cache_prompt or other.n_dropped or other.generation.deterministic:
                 continue
+            if sequence in other.leaders():
+                continue  # each would wait for the other
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
-            if not self._can_cut and shared < other.n_done:
-                continue  # it is already past the common part and cannot be cut back to it
+            if not self._can_cut and shared < max(other.n_done, other.leader_goal):
+                continue  # it is, or will be at once, past the common part and cannot be cut back to it
             if shared > length:
                 best, length = other, shared
         return best, length

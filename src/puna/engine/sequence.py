@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,13 @@ class Sequence:
     @property
     def id(self) -> int:
         return self.submit.id
+
+    def leaders(self) -> Iterator[Sequence]:
+        """This sequence, the one it waits for, the one that waits for, and so on."""
+        sequence: Sequence | None = self
+        while sequence is not None:
+            yield sequence
+            sequence = sequence.leader
 
     @property
     def n_prompt(self) -> int:

@@ -106,6 +106,28 @@ def test_a_follower_waits_and_its_leader_stops_at_the_shared_part() -> None:
     assert follower.leader is None
 
 
+def test_two_that_lost_their_leader_do_not_wait_for_each_other() -> None:
+    scheduler = Scheduler(4)
+    common = tuple(range(100))
+    leader, first, second = (sequence(i, tokens=(*common, 200 + i)) for i in (1, 2, 3))
+    running(scheduler, leader, first, second)
+    first.leader, first.leader_goal = leader, 100
+    second.leader, second.leader_goal = first, 100
+    scheduler.remove(leader)
+    assert scheduler.best_running(first) == (None, 0)
+    assert scheduler.best_running(second) == (first, 100)
+
+
+def test_memory_that_cannot_be_cut_is_not_shared_by_one_about_to_jump_past() -> None:
+    common = tuple(range(50))
+    leader, follower = sequence(1, tokens=(*common, *range(60, 90))), sequence(2, tokens=(*common, *range(60, 80), 5))
+    wanted = sequence(3, tokens=(*common, 7, 8))
+    scheduler = Scheduler(4, can_cut=False)
+    running(scheduler, follower, leader, wanted)
+    follower.leader, follower.leader_goal = leader, 70
+    assert scheduler.best_running(wanted) == (leader, 50)
+
+
 def test_nobody_waits_for_a_few_tokens_or_for_what_is_there() -> None:
     scheduler = Scheduler(4, share_at_least=32)
     leader = sequence(1, tokens=tuple(range(40)), done=40)
