@@ -87,6 +87,7 @@ class Step(msgspec.Struct, frozen=True, tag=True):
     outputs: tuple[Output, ...]
     stats: EngineStats
     slots: tuple[SlotState, ...]
+    """The busy ones only."""
 
 
 ToWorker = Load | Submit | Abort
