@@ -142,6 +142,57 @@ def test_no_conversation_leaks_into_another(tiny_llama: Path, make_server: Serve
     assert again == baseline
 
 
+@pytest.mark.parametrize("model", ["tiny_llama", "tiny_gemma3", "tiny_mamba"])
+def test_a_mixed_load_over_shared_prefixes_changes_no_answer(
+    model: str, make_server: ServerMaker, request: pytest.FixtureRequest
+) -> None:
+    """Prompts that branch from one another, several choices, wanted slots, and clients that leave at any time."""
+    path: Path = request.getfixturevalue(model)
+    server = make_server(path, "-c", "256", "-np", "3", "-t", "1", "--cache-ram", "1")
+    chance = random.Random(5)
+    base = [chance.randrange(300, 700) for _ in range(200)]
+    prompts = [base[: chance.randrange(1, 200)] for _ in range(20)]
+    prompts += [base[: chance.choice([50, 100, 150])] + [300 + chance.randrange(5)] * chance.randrange(1, 20) for _ in range(20)]
+    prompts += [[300 + chance.randrange(8)] * chance.randrange(1, 100) for _ in range(10)]
+
+    def body(prompt: Any, **fields: Any) -> dict[str, Any]:
+        return {"prompt": prompt, "n_predict": 8, "temperature": 0, "ignore_eos": True, "return_tokens": True, **fields}
+
+    expected = [server.json("/completion", body(prompt, cache_prompt=False))["tokens"] for prompt in prompts]
+
+    def client(seed: int) -> list[str]:
+        chance = random.Random(seed)
+        wrong = []
+        for _ in range(25):
+            number, other = chance.randrange(len(prompts)), chance.randrange(len(prompts))
+            prompt = prompts[number]
+            kind = chance.choice(["leave", "choices", "slot", "list", "stream", "plain"])
+            answers = [expected[number]]
+            if kind == "leave":
+                with server.stream("/completion", body(prompt, n_predict=50)) as frames:
+                    for _ in range(chance.randrange(4)):
+                        next(frames)
+            elif kind == "choices":
+                answers = [reply["tokens"] for reply in server.json("/completion", body(prompt, n_cmpl=2))]
+            elif kind == "slot":
+                answers = [server.json("/completion", body(prompt, id_slot=chance.randrange(3)))["tokens"]]
+            elif kind == "list":
+                first, second = server.json("/completion", body([prompt, prompts[other]]))
+                answers = [first["tokens"]] if second["tokens"] == expected[other] else []
+            elif kind == "stream":
+                answers = [[token for frame in server.frames("/completion", body(prompt)) for token in frame["tokens"]]]
+            else:
+                answers = [server.json("/completion", body(prompt))["tokens"]]
+            if not answers or any(answer != expected[number] for answer in answers):
+                wrong.append(kind)
+        return wrong
+
+    with ThreadPoolExecutor(6) as pool:
+        assert [wrong for wrong in pool.map(client, range(6)) if wrong] == []
+    server.wait_idle()
+    server.assert_alive()
+
+
 def test_forced_markers_stay_with_their_own_conversation(tiny_server: Server) -> None:
     def talk(number: int) -> bool:
         marker = f"<{number}:{'αβγδεζηθικ'[number]}>"

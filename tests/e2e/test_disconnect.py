@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,16 @@ def test_a_hundred_quick_leavers_leave_nothing_behind(tiny_server: Server) -> No
     tiny_server.wait_idle(2)
     wait_until(lambda: tiny_server.metric("llamacpp:requests_deferred") == 0, 2, "requests still wait")
     tiny_server.assert_alive()
+
+
+def test_followers_go_on_when_the_one_they_wait_for_leaves(slow_llama: Path, make_server: ServerMaker) -> None:
+    """Clients that share a long prompt wait for the first of them to have it read; that one goes away half-way."""
+    server = make_server(slow_llama, "-c", "8192", "-np", "4", "-t", "1")
+    with ThreadPoolExecutor(3) as pool:
+        leader = leave(server, "/completion", {"prompt": LONG_PROMPT, "n_predict": 1})
+        server.wait_busy(1)
+        bodies = [{"prompt": [*LONG_PROMPT[:4000], 500 + i], "n_predict": 2, "ignore_eos": True} for i in range(3)]
+        replies = [pool.submit(server.json, "/completion", body) for body in bodies]
+        leader.join(10)
+        assert [reply.result(30)["tokens_predicted"] for reply in replies] == [2, 2, 2]
+    assert server.metric("llamacpp:prompt_tokens_total") < 2 * len(LONG_PROMPT)

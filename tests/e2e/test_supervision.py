@@ -87,6 +87,22 @@ def test_usage_and_limits_count_what_came_before_the_death(slow_llama: Path, mak
     assert sum(len(frame["tokens"]) for frame in seen[:-1]) in (150, 150 - len(seen[-1]["tokens"]))
 
 
+def test_a_request_that_kills_the_worker_again_and_again_is_given_up(slow_llama: Path, make_server: ServerMaker) -> None:
+    server = make_server(slow_llama, "-c", "2048", "-np", "1", "-t", "1")
+    killed: list[int] = []
+    with server.stream("/completion", NATIVE.body("x", n_predict=2000, ignore_eos=True)) as frames:
+        for frame in frames:
+            if "error" in frame:
+                break
+            for worker in server.worker_pids():
+                if worker not in killed:
+                    killed.append(worker)
+                    os.kill(worker, signal.SIGSEGV)
+    assert frame["error"]["type"] == "server_error" and frame["error"]["code"] == 500
+    assert 2 <= len(killed) <= 5
+    assert server.json("/completion", NATIVE.body("y", grammar=forced("others go on")))["content"] == "others go on"
+
+
 def test_requests_that_come_while_the_worker_restarts_are_served(tiny_llama: Path, make_server: ServerMaker) -> None:
     server = make_server(tiny_llama, "-c", "512", "-np", "2", "-t", "1")
     os.kill(server.first_worker, signal.SIGKILL)
