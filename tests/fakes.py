@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from puna.types import Chunk, EngineStats, Generation, ModelFacts, SlotState, StopType, Timings, TokenProb
+from puna.types import Chunk, EngineStats, FimTokens, Generation, ModelFacts, SlotState, StopType, Timings, TokenProb
 
 SPECIAL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>")
 BOS, EOS, IM_START, IM_END = range(256, 260)
+FIM = ("<PRE>", "<SUF>", "<MID>", "<REP>", "<SEP>")
+PRE, SUF, MID, REP, SEP = range(260, 265)
 
 FACTS = ModelFacts(
     path="/models/tiny-test.gguf",
@@ -38,22 +40,26 @@ FACTS = ModelFacts(
 
 
 class FakeTokenizer:
-    """One token a byte, and four control tokens."""
+    """One token a byte, four control tokens, and perhaps those for filling in the middle, with or without file tokens."""
 
-    n_tokens = 260
     bos = BOS
     eos = EOS
 
-    def __init__(self, *, add_bos: bool = False) -> None:
+    def __init__(self, *, add_bos: bool = False, n_fim: int = 0) -> None:
+        """`n_fim`: how many of `FIM` it has."""
         self.add_bos = add_bos
+        self.n_tokens = 260 + n_fim
+        self._special = SPECIAL + FIM[:n_fim]
+        ids = (*range(260, 260 + n_fim), *(-1,) * (5 - n_fim))
+        self.fim = FimTokens(prefix=ids[0], suffix=ids[1], middle=ids[2], repo=ids[3], file=ids[4])
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         tokens = [BOS] if add_special and self.add_bos else []
         rest = text
         while rest:
-            special = next((s for s in SPECIAL if parse_special and rest.startswith(s)), None)
+            special = next((s for s in self._special if parse_special and rest.startswith(s)), None)
             if special is not None:
-                tokens.append(256 + SPECIAL.index(special))
+                tokens.append(256 + self._special.index(special))
                 rest = rest[len(special) :]
             else:
                 tokens += rest[0].encode()
@@ -63,7 +69,7 @@ class FakeTokenizer:
     def piece(self, token: int, *, special: bool = False) -> bytes:
         if token < 256:
             return bytes([token])
-        return SPECIAL[token - 256].encode() if special else b""
+        return self._special[token - 256].encode() if special else b""
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         return b"".join(self.piece(token, special=True) for token in tokens).decode("utf-8", "replace")
@@ -72,10 +78,10 @@ class FakeTokenizer:
         return token in (EOS, IM_END)
 
     def text(self, token: int) -> str:
-        return SPECIAL[token - 256] if token >= 256 else chr(token)
+        return self._special[token - 256] if token >= 256 else chr(token)
 
     def special_texts(self) -> list[str]:
-        return list(SPECIAL)
+        return list(self._special)
 
 
 Item = Chunk | Exception | float

@@ -104,6 +104,26 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that a shift drops; 0 for half of those it may."""
     deterministic: bool = False
     """Compute with shapes that depend on this request alone, whatever else runs or is cached."""
+    n_indent: int = 0
+    """Blanks that every line after the first must begin with; the text is cut where one begins with fewer. 0 is off."""
+    t_max_predict_ms: int = 0
+    """Milliseconds after the first token from which a line's end is the answer's end too; 0 is off."""
+
+
+class FimTokens(msgspec.Struct, frozen=True, kw_only=True):
+    """Token ids that lay out a text with a gap in it; -1 for those that a vocabulary does not have."""
+
+    prefix: int = -1
+    """Before the text that precedes the gap."""
+    suffix: int = -1
+    """Before the text that follows it."""
+    middle: int = -1
+    """Before what fills it."""
+    repo: int = -1
+    """Before a project's name."""
+    file: int = -1
+    """Before a file's name."""
+    pad: int = -1
 
 
 class TokenProb(msgspec.Struct, frozen=True, array_like=True):
@@ -198,6 +218,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Version of the engine's bindings and the CPU features it was built with."""
     safe_mode: bool
     """Whether weights were loaded without repacking, after an illegal instruction."""
+    n_batch: int = 2048
+    """Most tokens in one decode call."""
 
 
 class SlotState(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ class Assembly:
         self._piece = piece
         self._every_token = every_token
         self._clock = clock
-        self._text = TextStream(generation.stop)
+        self._text = TextStream(generation.stop, generation.n_indent)
         self._tokens: list[int] = []
         self._probs: list[TokenProb] = []
         self._slot = -1
@@ -45,6 +45,8 @@ class Assembly:
         self._first_at = 0.0
         self._resumed = False
         self._stated: Timings | None = None
+        self._late = False
+        """Whether a line ended after all the time there was."""
         self._truncated = False
         self._processed = -1
         """Prompt tokens of the last progress that was reported."""
@@ -55,8 +57,8 @@ class Assembly:
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop string ended it, in which case the worker has to be told."""
-        return self._text.stopped is not None
+        """Whether its text ended it: a stop string, an indent, or a line's end past the time. The worker has to be told."""
+        return self._late or self._text.outdented or self._text.stopped is not None
 
     @property
     def length(self) -> int:
@@ -110,7 +112,7 @@ class Assembly:
             self.error = error
 
     def _take(self, output: Output) -> str:
-        """Take tokens up to the one that completes a stop string; return the text they release."""
+        """Take tokens up to the one that ends the text; return the text they release."""
         if not output.tokens:
             return ""
         if self._first is None:
@@ -120,8 +122,12 @@ class Assembly:
         taken = 0
         for token in output.tokens:
             taken += 1
-            text += self._text.feed(self._piece(token))
-            if self._text.stopped is not None:
+            released = self._text.feed(self._piece(token))
+            text += released
+            if self.stopped:
+                break
+            if "\n" in released and self._overdue:
+                self._late = True
                 break
         tokens = output.tokens[:taken]
         self.produced += tokens
@@ -135,17 +141,23 @@ class Assembly:
         return [self._chunk(text, self._running())]
 
     def _last(self, text: str, end: StopType, stated: Timings | None) -> Chunk:
+        # The worker's own account covers neither a cut in mid-step nor what a worker before it has done.
+        exact = stated if not self.stopped and not self._resumed else None
         text += self._text.finish()
         self.ended = True
-        word = self._text.stopped
-        # The worker's own account covers neither a cut in mid-step nor what a worker before it has done.
-        exact = stated if word is None and not self._resumed else None
+        word = ""
+        if self._late or self._text.outdented:
+            end = "limit"
+        elif self._text.stopped is not None:
+            end, word = "word", self._text.stopped
         return msgspec.structs.replace(
-            self._chunk(text, exact or self._running()),
-            stop_type=end if word is None else "word",
-            stopping_word=word or "",
-            truncated=self._truncated,
+            self._chunk(text, exact or self._running()), stop_type=end, stopping_word=word, truncated=self._truncated
         )
+
+    @property
+    def _overdue(self) -> bool:
+        limit = self.generation.t_max_predict_ms
+        return limit > 0 and (self._clock() - self._first_at) * 1000 > limit
 
     def _report(self, progress: Progress) -> list[Chunk]:
         # A new worker reads the prompt from its beginning: that is told once it gets further than the last one.

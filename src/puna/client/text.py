@@ -1,6 +1,6 @@
-"""Token bytes to text: whole characters only, and nothing of a stop string.
+"""Token bytes to text: whole characters only, nothing of a stop string, nothing that is indented too little.
 
-Both codecs give the same text however the input is split, and take time linear in it.
+All codecs give the same text however the input is split, and take time linear in it.
 """
 
 from __future__ import annotations
@@ -101,6 +101,45 @@ class StopMatcher:
         return held
 
 
+class IndentFilter:
+    """Passes text on up to a line that begins with too few blanks.
+
+    The first line is let pass. Every other one must begin with `n_indent` blanks or tabs before anything else comes, its
+    own end included: an empty line is indented too little. What is passed on then still has the line's blanks.
+    """
+
+    def __init__(self, n_indent: int) -> None:
+        """0 lets everything pass."""
+        self._n_indent = n_indent
+        self._blanks = -1
+        """Blanks that the present line has begun with; -1 past them, and in the first line."""
+        self.cut = False
+        """Whether such a line has come."""
+
+    def feed(self, text: str) -> str:
+        """Return what can be passed on; nothing any more after the cut."""
+        if not self._n_indent:
+            return text
+        if self.cut:
+            return ""
+        at = 0
+        while at < len(text):
+            if self._blanks < 0:
+                at = text.find("\n", at) + 1
+                if not at:
+                    return text
+                self._blanks = 0
+            elif text[at] in " \t":
+                self._blanks += 1
+                at += 1
+            elif self._blanks < self._n_indent:
+                self.cut = True
+                return text[:at]
+            else:
+                self._blanks = -1
+        return text
+
+
 class TextStream:
     """Bytes of tokens in, text out.
 
@@ -108,19 +147,25 @@ class TextStream:
     the whole input.
     """
 
-    def __init__(self, stops: Sequence[str] = ()) -> None:
+    def __init__(self, stops: Sequence[str] = (), n_indent: int = 0) -> None:
         self._decoder = _utf8("replace")
         self._matcher = StopMatcher(stops)
+        self._indent = IndentFilter(n_indent)
 
     @property
     def stopped(self) -> str | None:
         """The stop string that ended the text, None while there is none."""
         return self._matcher.stopped
 
+    @property
+    def outdented(self) -> bool:
+        """Whether the text was cut at a line that is indented too little; that comes before any stop string."""
+        return self._indent.cut
+
     def feed(self, data: bytes) -> str:
         """Return the text that these bytes make safe to show."""
-        return self._matcher.feed(self._decoder.decode(data))
+        return self._indent.feed(self._matcher.feed(self._decoder.decode(data)))
 
     def finish(self) -> str:
         """Return the rest: text held back, and U+FFFD for a character that never became whole."""
-        return self._matcher.feed(self._decoder.decode(b"", True)) + self._matcher.finish()
+        return self._indent.feed(self._matcher.feed(self._decoder.decode(b"", True)) + self._matcher.finish())

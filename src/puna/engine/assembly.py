@@ -154,4 +154,5 @@ def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mo
         has_decoder=model.has_decoder,
         engine=library.describe(),
         safe_mode=safe_mode,
+        n_batch=settings.n_batch,
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from puna.errors import InvalidRequest
 from puna.llama.library import C
+from puna.types import FimTokens
 
 INT32_MAX = 2**31 - 1
 
@@ -26,6 +27,14 @@ class Vocab:
         self.eot: int = C.llama_vocab_eot(pointer)
         self.add_bos: bool = C.llama_vocab_get_add_bos(pointer)
         self.add_eos: bool = C.llama_vocab_get_add_eos(pointer)
+        self.fim = FimTokens(
+            prefix=C.llama_vocab_fim_pre(pointer),
+            suffix=C.llama_vocab_fim_suf(pointer),
+            middle=C.llama_vocab_fim_mid(pointer),
+            repo=C.llama_vocab_fim_rep(pointer),
+            file=C.llama_vocab_fim_sep(pointer),
+            pad=C.llama_vocab_fim_pad(pointer),
+        )
 
     @property
     def pointer(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from puna.types import Chunk, EngineStats, Generation, ModelFacts, SlotState, Timings
+from puna.types import Chunk, EngineStats, FimTokens, Generation, ModelFacts, SlotState, Timings
 
 
 class Tokenizer(Protocol):
@@ -25,6 +25,11 @@ class Tokenizer(Protocol):
     @property
     def add_bos(self) -> bool:
         """Whether the model wants BOS before a text."""
+        ...
+
+    @property
+    def fim(self) -> FimTokens:
+        """The tokens for filling in the middle, as far as there are any."""
         ...
 
     def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]: ...
