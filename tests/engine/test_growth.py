@@ -42,13 +42,30 @@ def test_an_answer_grows_to_the_end_of_the_context(driver: Driver) -> None:
 
 def test_fewer_seats_send_the_youngest_back_to_the_queue(driver: Driver) -> None:
     size = driver.engine._arena._size
-    driver.engine._arena._size = sizing.Size(size.n_ctx, size.n_slots, size.first, size.cell, 2 * 1024 * size.cell)
-    others = [driver.submit(f"{i}", force="other text " * 6) for i in range(3)]
-    driver.run(until=lambda: all(answer.tokens for answer in others))
+    driver.engine._arena._size = sizing.Size(size.n_ctx, size.n_slots, size.first, size.cell, 2 * 512 * size.cell)
+    kept = driver.ask(tuple(7 + i % 100 for i in range(100)), max_tokens=1)
+    others = [driver.submit(f"{i}", max_tokens=60, sampling=LONG) for i in range(3)]
+    driver.run(until=lambda: all(len(other.tokens) > 5 for other in others))
     answer = driver.submit(tuple(5 + i % 200 for i in range(400)), force="long")
     driver.run()
     assert driver.text(answer) == "long"
-    assert [driver.text(other) for other in others] == ["other text " * 6] * 3
+    assert driver.engine._scheduler.n_seats == 2
+    assert [len(other.tokens) for other in others] == [60] * 3
+    assert [driver.ask(f"{i}", max_tokens=60, sampling=LONG).tokens for i in range(3)] == [other.tokens for other in others]
+    assert driver.ask((*(7 + i % 100 for i in range(100)), *kept.tokens, 9), max_tokens=1).cached == 100
+    assert driver.warnings == []
+
+
+def test_memory_that_cannot_be_cut_keeps_its_seats(tiny_gemma3: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "FIRST_N_CTX", 256)
+    driver = Driver(tiny_gemma3, n_ctx=0, n_slots=0, layout="split")
+    other = driver.submit("0", max_tokens=60, sampling=LONG)
+    driver.run(until=lambda: len(other.tokens) > 5)
+    answer = driver.submit(tuple(5 + i % 200 for i in range(400)), force="long")
+    driver.run()
+    assert (driver.text(answer), len(other.tokens)) == ("long", 60)
+    assert driver.engine._arena.length >= 400
+    assert driver.warnings == []
 
 
 def test_without_memory_only_the_long_request_fails(driver: Driver) -> None:

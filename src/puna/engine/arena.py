@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from puna.engine.memory import Memory
+from puna.engine.memory import Memory, MemoryFault
 from puna.engine.runner import Runner
 from puna.engine.sequence import Sequence
 from puna.engine.sizing import Size
 from puna.errors import StartupError
 from puna.llama.context import Context
+from puna.llama.state import State
 
 MakeContext = Callable[[int, int], Context]
 """Makes a context for sequences of so many tokens, so many at once. Raises `StartupError` for want of memory."""
@@ -70,7 +71,14 @@ class Arena:
         for seat, (sequence, state) in enumerate(zip(running, states, strict=True)):
             sequence.seat = seat
             if state is not None:
-                self.memory.wake(seat, state, sequence.n_done)
+                self._wake(sequence, state)
         grown = length > self.length
         self.length = length
         return grown
+
+    def _wake(self, sequence: Sequence, state: State) -> None:
+        try:
+            self.memory.wake(sequence.seat, state, sequence.n_done)
+        except MemoryFault as error:
+            self._warn(f"a sequence has to be read again in the larger context: {error}")
+            sequence.n_done = sequence.n_fresh = 0

@@ -75,6 +75,7 @@ def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
         n_ctx_train=model.n_ctx_train,
         cell=sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v),
         free=_free_memory(),
+        fixed=not model.can_cut and not _unified(settings),
     )
 
 

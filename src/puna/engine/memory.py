@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from puna.engine.tiers import State
 from puna.llama.context import Context
+from puna.llama.state import State
 
 
 class MemoryFault(Exception):

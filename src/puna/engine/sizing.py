@@ -43,10 +43,12 @@ class Size:
     """Bytes a token takes."""
     grown: int
     """Bytes that cells may take after growing."""
+    fixed: bool = False
+    """Whether there are as many seats at any length, because states do not fit a context with fewer."""
 
     def seats(self, length: int) -> int:
         """How many sequences of `length` tokens there is room for: never more than slots, never none."""
-        if length <= self.first:
+        if self.fixed or length <= self.first:
             return self.n_slots
         return max(1, min(self.n_slots, self.grown // (length * self.cell)))
 
@@ -75,12 +77,14 @@ def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: s
     return max(1, int(n_layer * n_head_kv * (key * k_bytes + value * v_bytes)))
 
 
-def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int) -> Size:
+def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int, fixed: bool = False) -> Size:
     """Fill in what the user left open (0).
 
     `cell` is bytes a token, `free` the bytes of memory that are free. A sequence may become as long as the user says,
     else as long as the model was trained for, halved until it fits. There are as many slots as the user says, else as
-    many as the first length leaves memory for. Raises `StartupError` for a length of which not even one sequence fits.
+    many as the first length leaves memory for; with `fixed`, as the greatest length does.
+
+    Raises `StartupError` for a length of which not even one sequence fits.
     """
     if n_ctx * cell > free:
         raise StartupError(
@@ -93,8 +97,9 @@ def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: 
         while limit > FIRST_N_CTX and limit * cell * max(1, n_slots) > grown:
             limit //= 2
     first = min(limit, FIRST_N_CTX)
-    slots = n_slots or max(1, min(MOST_SLOTS, int(free * FIRST_SHARE) // (first * cell)))
-    return Size(limit, slots, first, cell, grown)
+    room, length = (grown, limit) if fixed else (int(free * FIRST_SHARE), first)
+    slots = n_slots or max(1, min(MOST_SLOTS, room // (length * cell)))
+    return Size(limit, slots, first, cell, grown, fixed)
 
 
 def choose_cache(cache_ram: int, free: int) -> int:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from puna.engine.prefix import Match, PrefixTree
-
-State = npt.NDArray[np.uint8]
+from puna.llama.state import State
 
 ENTRY_OVERHEAD = 200
 """Rough bytes of bookkeeping an entry costs beside its state, not counting 8 bytes a token."""

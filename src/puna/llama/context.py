@@ -15,6 +15,7 @@ from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.library import C
 from puna.llama.model import Model
+from puna.llama.state import State, restream
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -88,6 +89,8 @@ class Context:
                 f"cannot make a context of {n_ctx} cells ({n_seq_max} sequences): {reason}; a smaller -c or -np needs less memory"
             )
         self._memory = C.llama_get_memory(self._p)
+        self._n_stream = 1 if unified else n_seq_max
+        self._plain = model.can_cut
         self.n_vocab = model.vocab.n_tokens
         self.n_ctx = int(C.llama_n_ctx(self._p))
         self.n_ctx_seq = int(C.llama_n_ctx_seq(self._p))
@@ -151,7 +154,7 @@ class Context:
 
     # state
 
-    def save(self, sequence: int) -> npt.NDArray[np.uint8]:
+    def save(self, sequence: int) -> State:
         """The sequence's whole state in host memory."""
         size = int(C.llama_state_seq_get_size(self._p, sequence))
         state = np.empty(size, np.uint8)
@@ -161,8 +164,13 @@ class Context:
             raise DecodeError(f"sequence {sequence} gave {written} bytes of state, {size} were announced")
         return state
 
-    def load(self, sequence: int, state: npt.NDArray[np.uint8]) -> bool:
-        """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it."""
+    def load(self, sequence: int, state: State) -> bool:
+        """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it.
+
+        The state may come from a context of another size or, for memory that can be cut, with other sequences.
+        """
+        if self._plain:
+            state = restream(state, self._n_stream)
         pointer = ctypes.cast(state.ctypes.data, ctypes.POINTER(ctypes.c_uint8))
         if int(C.llama_state_seq_set_data(self._p, pointer, state.size, sequence)) == state.size:
             return True

@@ -28,8 +28,8 @@ def test_a_model_that_says_nothing_still_gets_a_size() -> None:
     assert cell_bytes({}, 2, 64, "f16", "f16") == 2 * 64 * 4
 
 
-def size(**given: int) -> Size:
-    return choose_size(**{"n_ctx": 0, "n_slots": 0, "n_ctx_train": 8192, "cell": 20_000, "free": 16 * GIB, **given})
+def size(n_ctx: int = 0, n_slots: int = 0, n_ctx_train: int = 8192, free: int = 16 * GIB) -> Size:
+    return choose_size(n_ctx=n_ctx, n_slots=n_slots, n_ctx_train=n_ctx_train, cell=20_000, free=free)
 
 
 def test_a_small_model_starts_small_and_may_grow_to_its_whole_length() -> None:
@@ -59,6 +59,12 @@ def test_what_the_user_asked_for_is_kept() -> None:
     assert size(n_ctx=512).first == 512
     assert size(n_slots=32).n_slots == 32
     assert size(n_slots=8, free=GIB).n_ctx == 2048
+
+
+def test_seats_that_must_stay_are_chosen_for_the_greatest_length() -> None:
+    chosen = choose_size(n_ctx=0, n_slots=0, n_ctx_train=32_768, cell=20_000, free=16 * GIB, fixed=True)
+    assert chosen.n_slots == 10
+    assert {chosen.seats(n) for n in (2048, 8192, 32_768)} == {10}
 
 
 def test_a_length_that_cannot_fit_is_refused_with_the_figures() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puna.engine.tiers import ENTRY_OVERHEAD, Entry, HostTier, State
+from puna.engine.tiers import ENTRY_OVERHEAD, Entry, HostTier
+from puna.llama.state import State
 
 
 def state(n_bytes: int = 1000) -> State:
