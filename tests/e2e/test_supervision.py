@@ -99,7 +99,7 @@ def test_a_request_that_kills_the_worker_again_and_again_is_given_up(slow_llama:
                     killed.append(worker)
                     os.kill(worker, signal.SIGSEGV)
     assert frame["error"]["type"] == "server_error" and frame["error"]["code"] == 500
-    assert 2 <= len(killed) <= 5
+    assert 2 <= len(killed) <= 12
     assert server.json("/completion", NATIVE.body("y", grammar=forced("others go on")))["content"] == "others go on"
 
 
