@@ -82,6 +82,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Jinja text that replaces the model's own template."""
     n_predict: int = -1
     """Limit for requests that name none."""
+    context_shift: bool = False
+    """Whether an answer that fills the context goes on without the oldest part of what came before."""
+    n_keep: int = 0
+    """Prompt tokens that a shift leaves alone for requests that name none; -1 for all."""
     sampling_defaults: dict[str, float] = {}
     """Sampling fields whose default the command line changed, by native name."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

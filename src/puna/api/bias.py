@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import Any, Literal
 
 from puna.errors import InvalidRequest
 from puna.service.ports import Tokenizer
@@ -16,19 +16,25 @@ STRONGEST = 10_000.0
 _ID = re.compile(r"[+-]?[0-9]{1,12}")
 
 
-def decode_bias(value: Any, tokenizer: Tokenizer, *, texts: bool) -> tuple[tuple[int, float], ...]:
+Kind = Literal["input_ids", "tokens"]
+
+
+def decode_bias(
+    value: Any, tokenizer: Tokenizer, *, kind: Kind | None = None, texts: bool = True
+) -> tuple[tuple[int, float], ...]:
     """(token id, bias) pairs; of a token that occurs twice the last one counts. Raises `InvalidRequest`.
 
-    `texts` says whether a text may stand for the tokens that it is made of; an object's key that is a whole number is
-    always an id.
+    A text stands for all tokens that it is made of. `kind` says what an object's keys are: ids, or texts even where they
+    look like numbers. Without it a whole number is an id, and `texts` says whether anything else may be there.
     """
     if value is None:
         return ()
+    texts = texts if kind is None else kind == "tokens"
     biases: dict[int, float] = {}
     if isinstance(value, dict):
         for key, number in value.items():
             at = f"logit_bias.{key[:64]}"
-            token = int(key) if _ID.fullmatch(key) else key
+            token = int(key) if kind != "tokens" and _ID.fullmatch(key) else key
             _add(biases, tokenizer, token, number, at, texts=texts)
     elif isinstance(value, list):
         for index, pair in enumerate(value):

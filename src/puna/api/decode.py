@@ -11,6 +11,7 @@ import msgspec
 from puna.api.bias import decode_bias
 from puna.api.constraints import decode_constraint
 from puna.api.fields import MAX_ANSWERS, GenerationFields, SamplingFields
+from puna.api.logprobs import Logprobs
 from puna.api.samplers import decode_samplers
 from puna.api.unsupported import refuse_unsupported
 from puna.errors import InvalidRequest
@@ -26,7 +27,7 @@ COLDEST = 1e-4
 _PLAIN = (
     *("dynatemp_range", "dynatemp_exponent", "top_p", "min_p", "typical_p", "top_n_sigma", "xtc_probability", "xtc_threshold"),
     *("repeat_penalty", "presence_penalty", "frequency_penalty", "dry_multiplier", "dry_allowed_length", "dry_penalty_last_n"),
-    *("mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay", "ignore_eos", "min_tokens", "n_probs"),
+    *("mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay", "ignore_eos", "min_tokens"),
     "post_sampling_probs",
 )
 """Fields of `Sampling` that have the same name and meaning in a request."""
@@ -36,42 +37,51 @@ class Decoded(msgspec.Struct, frozen=True, kw_only=True):
     """A request's generation fields."""
 
     params: GenerationParams
+    logprobs: Logprobs
     constraint_field: str | None
     """The field that a complaint about the constraint should name."""
 
 
 def decode_generation(
-    fields: GenerationFields, service: Service, *, bias_texts: bool = True, n_probs: int | None = None
+    fields: GenerationFields, service: Service, *, logprobs: Logprobs, bias_texts: bool, prompt_probs: bool = False
 ) -> Decoded:
     """Neutral values for the shared fields. Raises `InvalidRequest` or `NotSupported` that names the field.
 
-    `bias_texts`: whether `logit_bias` may name tokens by text. `n_probs` replaces the field of that name.
+    `bias_texts`: whether `logit_bias` may name tokens by text where `logit_bias_type` says nothing. `prompt_probs`: whether
+    the prompt's own probabilities are wanted too.
     """
-    refuse_unsupported(fields)
+    refuse_unsupported(fields, service.facts)
     constraint, constraint_field = decode_constraint(fields)
     settings = service.settings
     changes = _sampling_changes(fields)
-    if n_probs is not None:
-        changes["n_probs"] = n_probs
+    changes["n_probs"] = logprobs.n_probs
     tokenizer = service.tokenizer
     if fields.logit_bias is not None:
-        changes["logit_bias"] = decode_bias(fields.logit_bias, tokenizer, texts=bias_texts or fields.logit_bias_type == "tokens")
+        changes["logit_bias"] = decode_bias(fields.logit_bias, tokenizer, kind=fields.logit_bias_type, texts=bias_texts)
     if changes.get("min_keep", 0) > tokenizer.n_tokens:
         changes["min_keep"] = tokenizer.n_tokens
-    max_tokens = first(fields.n_predict, fields.max_completion_tokens, fields.max_tokens)
     id_slot = -1 if fields.id_slot is None else fields.id_slot
+    n = _answers(fields)
     params = GenerationParams(
         sampling=msgspec.structs.replace(default_sampling(settings.sampling_defaults), **changes),
         seed=_seed(fields, settings.sampling_defaults),
-        n=_answers(fields),
-        max_tokens=settings.n_predict if max_tokens is None else max_tokens,
+        n=n,
+        best_of=_best_of(fields, n),
+        max_tokens=first(fields.n_predict, fields.max_completion_tokens, fields.max_tokens, settings.n_predict),
         stop=_stops(fields),
         constraint=constraint,
         cache_prompt=fields.cache_prompt is not False,
         id_slot=id_slot % max(1, service.facts.n_slots) if id_slot >= 0 else -1,
-        want_progress=fields.return_progress is True and fields.stream is True,
+        want_progress=fields.return_progress is True,
+        prompt_probs=prompt_probs,
+        context_shift=settings.context_shift,
+        n_keep=first(fields.n_keep, settings.n_keep),
+        n_discard=fields.n_discard or 0,
+        deterministic=fields.deterministic is True,
+        n_indent=fields.n_indent or 0,
+        t_max_predict_ms=max(0, fields.t_max_predict_ms or 0),
     )
-    return Decoded(params=params, constraint_field=constraint_field)
+    return Decoded(params=params, logprobs=logprobs, constraint_field=constraint_field)
 
 
 def first(*values: Any) -> Any:
@@ -118,6 +128,17 @@ def _answers(fields: GenerationFields) -> int:
     if not 1 <= n <= MAX_ANSWERS:
         raise InvalidRequest(f"Field '{name}': Value must be between 1 and {MAX_ANSWERS}", param=name)
     return int(n)
+
+
+def _best_of(fields: GenerationFields, n: int) -> int:
+    best_of = first(fields.best_of, n)
+    if best_of < n:
+        raise InvalidRequest("Field 'best_of': has to be at least 'n'", param="best_of")
+    if best_of > n and fields.stream:
+        raise InvalidRequest(
+            "Field 'best_of': the best answers are known at the end only, so 'stream' has to be false", param="best_of"
+        )
+    return int(best_of)
 
 
 def _stops(fields: GenerationFields) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ MAX_SEED = 2**32 - 1
 Free = Annotated[Any, WithJsonSchema({})]
 """Any JSON value; looked at by hand, because its forms are too many for a schema to give good messages."""
 
+Probs = Annotated[Whole, Field(ge=0, le=MAX_PROBS)]
+
 _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 _BIAS = {
     "description": "`[[id or text, bias or false], ...]`, or an object of biases by id or text; false bans a token",
@@ -95,7 +97,9 @@ class SamplingFields(Body):
     ignore_eos: bool | None = None
     min_tokens: Count | None = None
     min_keep: Count | None = None
-    n_probs: Annotated[Whole, Field(ge=0, le=MAX_PROBS)] | None = None
+    n_probs: Probs | None = None
+    logprobs: bool | Probs | None = None
+    top_logprobs: Probs | None = None
     post_sampling_probs: bool | None = None
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -15,9 +15,12 @@ from puna.api.decode import Decoded, naming
 from puna.api.disconnect import unless_disconnected
 from puna.api.fields import GenerationFields
 from puna.api.openapi import request_body
-from puna.api.replies import EventStream
+from puna.api.replies import EventStream, Json
+from puna.service.answers import Answer, collect
+from puna.service.ranking import choose_best
 from puna.service.running import Running
 from puna.service.service import Service
+from puna.service.turns import Turn
 
 Model = TypeVar("Model", bound=BaseModel)
 Handler = Callable[[Model], Coroutine[Any, Any, Response]]
@@ -45,12 +48,40 @@ def add_post(router: APIRouter, service: Service, paths: tuple[str, ...], model:
         )
 
 
-async def start(service: Service, prompts: list[tuple[int, ...]], decoded: Decoded, *, every_token: bool = False) -> Running:
+class Encoder(Protocol):
+    """Makes a dialect's replies."""
+
+    def frames(self, running: Running) -> AsyncIterator[bytes]:
+        """Server-sent events."""
+        ...
+
+    def whole(self, answers: Sequence[Answer]) -> bytes:
+        """The reply to a request that does not stream."""
+        ...
+
+
+async def start(
+    service: Service,
+    fields: GenerationFields,
+    prompts: Sequence[tuple[int, ...]],
+    decoded: Decoded,
+    *,
+    turn: Turn | None = None,
+) -> Running:
     """Check the constraint and admit the request: what is wrong with either is known before a reply begins."""
     if decoded.params.constraint is not None:
         with naming(decoded.constraint_field):
             await service.check_constraint(decoded.params.constraint)
-    return await service.generate(prompts, decoded.params, every_token=every_token)
+    wants_each = decoded.logprobs.wanted or fields.return_tokens is True or fields.timings_per_token is True
+    return await service.generate(prompts, decoded.params, every_token=fields.stream is True and wants_each, turn=turn)
+
+
+async def reply(service: Service, fields: GenerationFields, decoded: Decoded, running: Running, encoder: Encoder) -> Response:
+    """What `running` brings, as a stream or whole, as the request wants it."""
+    if fields.stream:
+        return event_stream(service, fields, running, encoder.frames(running))
+    with naming(decoded.constraint_field):
+        return Json(encoder.whole(choose_best(await collect(running), decoded.params)))
 
 
 def event_stream(service: Service, fields: GenerationFields, running: Running, frames: AsyncIterator[bytes]) -> EventStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from puna.service.running import Running
-from puna.types import Chunk, Generation, StopType, Timings, TokenProb
+from puna.types import Chunk, Generation, Progress, StopType, Timings, TokenProb
 
 
 @dataclass(slots=True)
@@ -17,9 +17,14 @@ class Answer:
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     probs: list[TokenProb] = field(default_factory=list)
+    prompt_probs: list[TokenProb] = field(default_factory=list)
+    """Of the prompt's tokens from the second one on, as far as they have come."""
+    progress: Progress | None = None
+    """How far the prompt had been read when that was last reported."""
     slot: int = -1
     timings: Timings = field(default_factory=Timings)
     stop_type: StopType = "none"
+    """`none` for an answer that was cut short because a newer request took its place."""
     stopping_word: str = ""
     truncated: bool = False
 
@@ -29,6 +34,8 @@ class Answer:
             self.parts.append(chunk.text)
         self.tokens.extend(chunk.tokens)
         self.probs.extend(chunk.probs)
+        self.prompt_probs.extend(chunk.prompt_probs)
+        self.progress = chunk.progress or self.progress
         if chunk.slot >= 0:
             self.slot = chunk.slot
         if chunk.timings is not None:
@@ -52,7 +59,7 @@ class Answer:
 
 
 async def collect(running: Running) -> list[Answer]:
-    """Wait for every generation to end. Raises what any of them raises; nothing runs any more afterwards."""
+    """Wait for every generation to end, or to be cut. Raises what any of them raises; nothing runs any more afterwards."""
     answers = [Answer(index, generation) for index, generation in enumerate(running.generations)]
     try:
         async for batch in running:

@@ -20,29 +20,41 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     """-1 for a random one."""
     n: int = 1
     """Answers to each prompt; the j-th one has the seed plus j."""
+    best_of: int = 1
+    """Answers that are tried for each prompt: the best `n` of them are given. Fewer than `n` count as `n`."""
     max_tokens: int = -1
     stop: tuple[str, ...] = ()
     constraint: Constraint | None = None
     cache_prompt: bool = True
     id_slot: int = -1
     want_progress: bool = False
+    prompt_probs: bool = False
+    context_shift: bool = False
+    n_keep: int = 0
+    n_discard: int = 0
+    deterministic: bool = False
+    n_indent: int = 0
+    t_max_predict_ms: int = 0
+
+    @property
+    def n_tried(self) -> int:
+        """Generations for each prompt."""
+        return max(self.n, self.best_of)
+
+
+_SAME = (
+    *("max_tokens", "stop", "constraint", "cache_prompt", "id_slot", "want_progress", "prompt_probs"),
+    *("context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
+)
+"""Fields that every generation has as they are."""
 
 
 def plan(prompts: tuple[tuple[int, ...], ...], params: GenerationParams) -> list[Generation]:
-    """One generation for every answer, the answers to one prompt side by side."""
+    """One generation for every answer that is tried, those to one prompt side by side."""
     seed = params.seed if params.seed >= 0 else secrets.randbelow(SEEDS)
-    samplings = [msgspec.structs.replace(params.sampling, seed=(seed + j) % SEEDS) for j in range(params.n)]
-    return [
-        Generation(
-            prompt=prompt,
-            sampling=sampling,
-            max_tokens=params.max_tokens,
-            stop=params.stop,
-            constraint=params.constraint,
-            cache_prompt=params.cache_prompt,
-            id_slot=params.id_slot,
-            want_progress=params.want_progress,
-        )
-        for prompt in prompts
-        for sampling in samplings
-    ]
+    sampling = params.sampling
+    if params.n_tried > params.n:  # they are ranked by their tokens' probabilities
+        sampling = msgspec.structs.replace(sampling, n_probs=max(1, sampling.n_probs))
+    samplings = [msgspec.structs.replace(sampling, seed=(seed + j) % SEEDS) for j in range(params.n_tried)]
+    same = {name: getattr(params, name) for name in _SAME}
+    return [Generation(prompt=prompt, sampling=one, **same) for prompt in prompts for one in samplings]

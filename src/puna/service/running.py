@@ -18,7 +18,8 @@ Event = tuple[int, Chunk]
 class Running:
     """An async iterator of batches: everything that came since the last one, so that a step costs one write.
 
-    Ends when every generation has ended; raises the first error of any of them, after which all are stopped.
+    Ends when every generation has ended; raises the first error of any of them, after which all are stopped. After `cut`
+    it ends too, and those that still ran have no end among their chunks.
     """
 
     def __init__(self, generations: Sequence[Generation], streams: Sequence[Stream], observer: Observer) -> None:
@@ -28,6 +29,9 @@ class Running:
         self._began = time.monotonic()
         self._ready: deque[Event] = deque()
         self._error: Exception | None = None
+        self._cut = False
+        self.turn: object = None
+        """Whatever has to live as long as this."""
         self._wake = asyncio.Event()
         self._left = len(self._streams)
         self._pumps = [asyncio.create_task(self._pump(index, stream)) for index, stream in enumerate(self._streams)]
@@ -60,13 +64,19 @@ class Running:
             if self._error is not None:
                 await self.aclose()
                 raise self._error
-            if not self._left:
+            if self._cut or not self._left:
                 raise StopAsyncIteration
             self._wake.clear()
             await self._wake.wait()
         batch = tuple(self._ready)
         self._ready.clear()
         return batch
+
+    async def cut(self) -> None:
+        """Stop what still runs; what has come until now can still be read."""
+        self._cut = True
+        await self.aclose()
+        self._wake.set()
 
     async def aclose(self) -> None:
         """Stop whatever still runs. May be called more than once."""

@@ -14,6 +14,7 @@ from puna.service.chat import ChatRenderer
 from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
 from puna.service.running import Running
+from puna.service.turns import Turn, Turns
 from puna.types import Constraint, Generation, ModelFacts
 
 BUILD = f"puna-{__version__}"
@@ -27,6 +28,8 @@ class Service:
         self.engine = engine
         self.settings = settings
         self._observer = observer or Nobody()
+        self.turns = Turns()
+        """Of requests that supersede each other, by the caller's own key."""
         self._draining = False
         self._chat: tuple[ModelFacts, ChatRenderer | NotSupported] | None = None
 
@@ -82,22 +85,25 @@ class Service:
         await asyncio.to_thread(check, constraint)
 
     async def generate(
-        self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False
+        self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False, turn: Turn | None = None
     ) -> Running:
-        """Admit every answer to every prompt, or none.
+        """Admit every answer to every prompt, or none. A request whose `turn` is over already ends without beginning.
 
         Raises `InvalidRequest` for more answers than could ever wait at once, `ContextExceeded`, `QueueFull` or
         `Unavailable`. The caller has to close what it gets.
         """
         self.check_ready()
         room = self.facts.n_slots + self.settings.max_queue
-        if len(prompts) * params.n > room:
+        if len(prompts) * params.n_tried > room:
             raise InvalidRequest(
-                f"{len(prompts)} prompts with {params.n} answers each are more than the {room} that this server can hold"
+                f"{len(prompts)} prompts with {params.n_tried} answers each are more than the {room} that this server can hold"
             )
         generations = plan(tuple(prompts), params)
-        streams = await self._admit(generations, every_token=every_token)
-        return Running(generations, streams, self._observer)
+        streams = [] if turn is not None and turn.over else await self._admit(generations, every_token=every_token)
+        running = Running(generations, streams, self._observer)
+        if turn is not None:
+            turn.begin(running)
+        return running
 
     async def _admit(self, generations: Iterable[Generation], *, every_token: bool) -> list[Stream]:
         streams: list[Stream] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from puna.settings.option import Option
 from puna.settings.table import SAMPLING
-from puna.settings.values import Integer, Kind, Number
+from puna.settings.values import Integer, Kind, Number, Switch
 
 
 def _default(flags: str, kind: Kind, field: str, text: str, variable: str = "") -> Option:
@@ -26,6 +26,22 @@ SAMPLING_OPTIONS = (
         variables=("LLAMA_ARG_N_PREDICT",),
         group=SAMPLING,
         help="most tokens of an answer; -1: until it ends or the context is full",
+    ),
+    Option(
+        flags=("--context-shift",),
+        off_flags=("--no-context-shift",),
+        kind=Switch(),
+        target="server.context_shift",
+        variables=("LLAMA_ARG_CONTEXT_SHIFT",),
+        group=SAMPLING,
+        help="let an answer that fills the context go on without the oldest part of what came before",
+    ),
+    Option(
+        flags=("--keep",),
+        kind=Integer(-1),
+        target="server.n_keep",
+        group=SAMPLING,
+        help="tokens of the prompt that a context shift leaves alone; -1: all of them",
     ),
     _default("--temp --temperature", Number(-1, 100), "temperature", "0 or less is greedy", "LLAMA_ARG_TEMPERATURE"),
     _default("--top-k", Integer(0), "top_k", "keep the K most likely tokens; 0: off", "LLAMA_ARG_TOP_K"),

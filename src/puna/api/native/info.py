@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from puna.api.decode import default_sampling
-from puna.api.native.settings import default_settings_object
+from puna.api.settings import default_settings_object
 from puna.errors import NotSupported
 from puna.service.service import BUILD, Service
 

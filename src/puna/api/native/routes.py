@@ -6,21 +6,23 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from puna.api.decode import naming
+from puna.api.decode import Decoded
+from puna.api.fields import GenerationFields
 from puna.api.messages import ApplyTemplateRequest, decode_conversation
-from puna.api.native.decode import decode_completion, decode_prompts
+from puna.api.native.decode import decode_completion, decode_gap, decode_prompts
 from puna.api.native.encode import CompletionEncoder
 from puna.api.native.info import props_object, slots_list
-from puna.api.native.schema import CompletionRequest, DetokenizeRequest, TokenizeRequest
+from puna.api.native.schema import CompletionRequest, DetokenizeRequest, InfillRequest, TokenizeRequest
 from puna.api.native.tokens import detokenize as detokenize_body
 from puna.api.native.tokens import tokenize as tokenize_body
 from puna.api.replies import Json
-from puna.api.route import add_post, event_stream, start
+from puna.api.route import add_post, reply, start
 from puna.errors import NotSupported, Unavailable
-from puna.service.answers import collect
+from puna.service.infill import check_fim, fill_prompt
 from puna.service.service import Service
+from puna.service.turns import Turn
 
-MODELS = (CompletionRequest, TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest)
+MODELS = (CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest)
 
 
 def native_router(service: Service) -> APIRouter:
@@ -31,14 +33,23 @@ def native_router(service: Service) -> APIRouter:
         """Continue one or more prompts."""
         decoded = decode_completion(service, body)
         prompts = await decode_prompts(service, body)
-        stream = body.stream is True
-        every_token = stream and (decoded.params.sampling.n_probs > 0 or bool(body.return_tokens or body.timings_per_token))
+        return await answer(body, prompts, decoded)
+
+    async def infill(body: InfillRequest) -> Response:
+        """Fill the gap between two texts. A newer request with the same `id_slot` ends this one."""
+        check_fim(service.tokenizer)
+        decoded, gap = decode_completion(service, body), decode_gap(body)
+        turn = None if body.id_slot is None or body.id_slot < 0 else await service.turns.take(body.id_slot)
+        facts = service.facts
+        prompt = await fill_prompt(service.tokenizer, gap, n_ctx=facts.n_ctx, n_batch=facts.n_batch)
+        return await answer(body, [prompt], decoded, turn)
+
+    async def answer(
+        body: GenerationFields, prompts: list[tuple[int, ...]], decoded: Decoded, turn: Turn | None = None
+    ) -> Response:
         encoder = CompletionEncoder(body, model=service.model, tokenizer=service.tokenizer)
-        running = await start(service, prompts, decoded, every_token=every_token)
-        if stream:
-            return event_stream(service, body, running, encoder.frames(running))
-        with naming(decoded.constraint_field):
-            return Json(encoder.whole(await collect(running)))
+        running = await start(service, body, prompts, decoded, turn=turn)
+        return await reply(service, body, decoded, running, encoder)
 
     async def tokenize(body: TokenizeRequest) -> Response:
         """Make text into token ids."""
@@ -54,6 +65,7 @@ def native_router(service: Service) -> APIRouter:
         return Json({"prompt": rendered.text})
 
     add_post(router, service, ("/completion", "/completions"), CompletionRequest, completion)
+    add_post(router, service, ("/infill",), InfillRequest, infill)
     add_post(router, service, ("/tokenize",), TokenizeRequest, tokenize)
     add_post(router, service, ("/detokenize",), DetokenizeRequest, detokenize)
     add_post(router, service, ("/apply-template",), ApplyTemplateRequest, apply_template)

@@ -6,20 +6,36 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from puna.api.fields import MAX_PROBS, Body, Free, GenerationFields
-from puna.api.numbers import Whole
+from puna.api.fields import Body, Free, GenerationFields
 
 _PROMPT = {
     "description": "a text, a list of token ids, a list that mixes both, or a list of those",
     "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "object"}],
 }
 
+_DOCUMENT = {"description": "a text, or a list of texts and token ids", "anyOf": [{"type": "string"}, {"type": "array"}]}
+
 
 class CompletionRequest(GenerationFields):
     """Continue one or more prompts."""
 
     prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
-    logprobs: Annotated[Whole, Field(ge=0, le=MAX_PROBS)] | bool | None = Field(default=None, description="the same as `n_probs`")
+
+
+class ExtraInput(Body):
+    """A piece of another file."""
+
+    text: str
+    filename: str | None = None
+
+
+class InfillRequest(GenerationFields):
+    """Fill the gap between two texts."""
+
+    input_prefix: Annotated[Any, WithJsonSchema(_DOCUMENT)] = None
+    input_suffix: Annotated[Any, WithJsonSchema(_DOCUMENT)] = None
+    input_extra: list[ExtraInput] | None = Field(default=None, description="pieces of other files, oldest first")
+    prompt: str | None = Field(default=None, description="what follows `input_prefix` directly: the line up to the cursor")
 
 
 class TokenizeRequest(Body):

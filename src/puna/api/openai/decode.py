@@ -2,71 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from puna.api.decode import Decoded, decode_generation
+from puna.api.logprobs import chat_logprobs, legacy_logprobs
 from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionRequest
 from puna.api.unsupported import refusal
 from puna.errors import InvalidRequest
-from puna.service.prompts import Prompt, split_prompts
+from puna.service.infill import whole_fill_prompt
+from puna.service.ports import Tokenizer
+from puna.service.prompts import Prompt, split_prompts, tokenize_prompt
 from puna.service.service import Service
 
 
-class Logprobs(msgspec.Struct, frozen=True):
-    """Whether each token's probability is wanted, and of how many rivals."""
+class LegacyPrompts(msgspec.Struct, frozen=True):
+    """The prompts of `/v1/completions`, and what is shown around each answer."""
 
-    wanted: bool = False
-    n_top: int = 0
-
-    @property
-    def n_probs(self) -> int:
-        """What the engine is asked for: it reports nothing at all for 0."""
-        return max(1, self.n_top) if self.wanted else 0
+    tokens: list[tuple[int, ...]]
+    echoes: list[str]
+    """What is put before the answers to each prompt."""
+    suffix: str
+    """What is put after every answer."""
 
 
-def decode_prompts(body: LegacyCompletionRequest) -> list[Prompt]:
-    """The prompts as they were written."""
+async def decode_prompts(service: Service, body: LegacyCompletionRequest) -> LegacyPrompts:
+    """Token ids of every prompt. With a `suffix`, of one with a gap where the vocabulary has tokens for that."""
     if body.prompt is None:
         raise InvalidRequest("Field 'prompt': Field required", param="prompt")
-    return split_prompts(body.prompt)
+    written = split_prompts(body.prompt)
+    tokenizer = service.tokenizer
+    names = [f"prompt.{index}" for index in range(len(written))] if len(written) > 1 else ["prompt"]
+    plain = [await tokenize_prompt(tokenizer, one, param=name) for one, name in zip(written, names, strict=True)]
+    echoes = [""] * len(written)
+    if body.echo:
+        echoes = [_shown(tokenizer, one, tokens) for one, tokens in zip(written, plain, strict=True)]
+    if not body.suffix:
+        return LegacyPrompts(plain, echoes, "")
+    fim = tokenizer.fim
+    if min(fim.prefix, fim.suffix, fim.middle) < 0:
+        return LegacyPrompts(plain, echoes, body.suffix)
+    tokens = [await whole_fill_prompt(tokenizer, one, body.suffix, param=name) for one, name in zip(written, names, strict=True)]
+    return LegacyPrompts(tokens, echoes, "")
 
 
-def decode_completion(service: Service, body: LegacyCompletionRequest) -> tuple[Decoded, Logprobs]:
+def _shown(tokenizer: Tokenizer, written: Prompt, tokens: Sequence[int]) -> str:
+    """The prompt as it is echoed: as it was written, without a BOS that nobody wrote."""
+    if isinstance(written, str):
+        return written
+    head = written[0]
+    added = isinstance(head, str) and tokens[0] == tokenizer.bos and not head.startswith(tokenizer.text(tokenizer.bos))
+    return tokenizer.detokenize(tokens[1:] if added else tokens)
+
+
+def decode_completion(service: Service, body: LegacyCompletionRequest) -> Decoded:
     """How the prompts of `/v1/completions` are to be continued."""
-    logprobs = _legacy_logprobs(body)
-    if body.suffix:
-        raise refusal("suffix", "text after the completion is not supported")
-    if body.echo and logprobs.wanted:
-        raise refusal("echo", "probabilities of the prompt's tokens are not supported; leave 'logprobs' out")
-    return decode_generation(body, service, bias_texts=False, n_probs=logprobs.n_probs), logprobs
+    logprobs = legacy_logprobs(body)
+    scored = body.echo is True and logprobs.wanted
+    if scored and body.suffix:
+        raise InvalidRequest("Field 'suffix': cannot be combined with both 'echo' and 'logprobs'", param="suffix")
+    return decode_generation(body, service, logprobs=logprobs, bias_texts=False, prompt_probs=scored)
 
 
-def _legacy_logprobs(body: LegacyCompletionRequest) -> Logprobs:
-    if body.n_probs:
-        return Logprobs(True, body.n_probs)
-    if body.logprobs is None or body.logprobs is False:
-        return Logprobs()
-    return Logprobs(True, 0 if body.logprobs is True else body.logprobs)
-
-
-def decode_chat(service: Service, body: ChatCompletionRequest) -> tuple[Decoded, Logprobs]:
+def decode_chat(service: Service, body: ChatCompletionRequest) -> Decoded:
     """How the conversation of `/v1/chat/completions` is to be answered."""
     _refuse_unsupported(body)
-    logprobs = _chat_logprobs(body)
-    return decode_generation(body, service, bias_texts=False, n_probs=logprobs.n_probs), logprobs
-
-
-def _chat_logprobs(body: ChatCompletionRequest) -> Logprobs:
-    asked = body.logprobs
-    if body.n_probs:
-        return Logprobs(True, body.n_probs)
-    if not asked:
-        if body.top_logprobs:
-            raise InvalidRequest("Field 'top_logprobs': needs 'logprobs' to be true", param="top_logprobs")
-        return Logprobs()
-    if body.top_logprobs is not None:
-        return Logprobs(True, body.top_logprobs)
-    return Logprobs(True, 0 if asked is True else asked)
+    return decode_generation(body, service, logprobs=chat_logprobs(body), bias_texts=False)
 
 
 def _refuse_unsupported(body: ChatCompletionRequest) -> None:

@@ -9,7 +9,12 @@ from typing import Any
 
 import msgspec
 
+from puna.api.fields import GenerationFields
+from puna.api.figures import timings_object, usage_object
+from puna.api.replies import DONE
+from puna.api.result import ResultEncoder, choose_fields
 from puna.service.answers import Answer
+from puna.service.ports import Tokenizer
 from puna.service.service import BUILD
 from puna.types import StopType
 
@@ -22,30 +27,57 @@ def finish_reason(stop_type: StopType) -> str:
 
 
 class Envelope:
-    """Id, time and model of one request, and bytes around the part that changes from chunk to chunk."""
+    """Id, time and model of one request, and all that a reply has besides its choices."""
 
-    def __init__(self, *, kind: str, id_prefix: str, model: str) -> None:
-        """`kind` is the value of `object`."""
-        self.id = id_prefix + secrets.token_urlsafe(24)
+    def __init__(self, body: GenerationFields, *, kind: str, id_prefix: str, model: str, tokenizer: Tokenizer, n: int) -> None:
+        """`kind` is the value of `object`; each prompt has `n` answers."""
         self._fields = {
             "created": int(time.time()),
-            "id": self.id,
+            "id": id_prefix + secrets.token_urlsafe(24),
             "model": model,
             "system_fingerprint": BUILD,
             "object": kind,
         }
         self.tail = b"," + msgspec.json.encode(self._fields)[1:] + b"\n\n"
         """Closes a frame that holds a `choices` list only."""
+        self._chosen = body.response_fields or []
+        self.bare = not (self._chosen or body.timings_per_token or body.return_tokens)
+        """Whether a chunk of plain text has nothing but its choice."""
+        self._include_usage = body.stream_options is not None and body.stream_options.include_usage is True
+        self._timings_per_token = body.timings_per_token is True
+        self._results = ResultEncoder(body, model=model, tokenizer=tokenizer)
+        self._n = n
 
-    def frame(self, choices: Sequence[dict[str, Any]], **more: Any) -> bytes:
+    def frame(self, choice: dict[str, Any], **more: Any) -> bytes:
         """One whole event."""
-        return b"data: " + msgspec.json.encode({"choices": choices, **self._fields, **more}) + b"\n\n"
+        return self._event({"choices": (choice,), **self._fields, **more})
 
-    def whole(self, choices: Sequence[dict[str, Any]], **more: Any) -> bytes:
+    def text(self, choice: dict[str, Any], answer: Answer) -> bytes:
+        """An event with a piece of an answer."""
+        return self.frame(choice, timings=timings_object(answer.timings)) if self._timings_per_token else self.frame(choice)
+
+    def finish(self, choice: dict[str, Any], answer: Answer) -> bytes:
+        """The event that ends an answer."""
+        timings = timings_object(answer.timings)
+        return self.frame(choice, timings=timings, **self._results.verbose([answer], sent=True))
+
+    def end(self, answers: Sequence[Answer]) -> bytes:
+        """What ends a stream: the usage, where it is asked for, and a word that it is over."""
+        if not self._include_usage or any(answer.stop_type == "none" for answer in answers):
+            return DONE
+        usage = usage_object(answers, self._n)
+        timings = timings_object(answers[0].timings)
+        return self._event({"choices": (), **self._fields, "usage": usage, "timings": timings}) + DONE
+
+    def whole(self, choices: Sequence[dict[str, Any]], answers: Sequence[Answer]) -> bytes:
         """The reply to a request that does not stream."""
-        return msgspec.json.encode({"choices": choices, **self._fields, **more})
+        usage = usage_object(answers, self._n)
+        timings = timings_object(answers[0].timings)
+        more = self._results.verbose(answers, sent=False)
+        return self._encode({"choices": choices, **self._fields, "usage": usage, "timings": timings, **more})
 
+    def _event(self, value: dict[str, Any]) -> bytes:
+        return b"data: " + self._encode(value) + b"\n\n"
 
-def all_ended(answers: Sequence[Answer]) -> bool:
-    """Whether nothing is left to come."""
-    return all(answer.stop_type != "none" for answer in answers)
+    def _encode(self, value: dict[str, Any]) -> bytes:
+        return msgspec.json.encode(choose_fields(value, self._chosen) if self._chosen else value)

@@ -7,7 +7,6 @@ import time
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from puna.api.decode import naming
 from puna.api.messages import decode_conversation
 from puna.api.openai.decode import decode_chat, decode_completion, decode_prompts
 from puna.api.openai.encode_chat import ChatEncoder
@@ -15,10 +14,8 @@ from puna.api.openai.encode_completion import CompletionEncoder
 from puna.api.openai.models import models_object
 from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionRequest
 from puna.api.replies import Json
-from puna.api.route import add_post, event_stream, start
+from puna.api.route import add_post, reply, start
 from puna.errors import NotFound
-from puna.service.answers import collect
-from puna.service.prompts import tokenize_prompt
 from puna.service.service import Service
 
 MODELS = (LegacyCompletionRequest, ChatCompletionRequest)
@@ -31,41 +28,21 @@ def openai_router(service: Service) -> APIRouter:
 
     async def create_completion(body: LegacyCompletionRequest) -> Response:
         """Continue one or more prompts."""
-        decoded, logprobs = decode_completion(service, body)
-        n, stream, tokenizer = decoded.params.n, body.stream is True, service.tokenizer
-        written = decode_prompts(body)
-        many = len(written) > 1
-        prompts = [
-            await tokenize_prompt(tokenizer, prompt, param=f"prompt.{index}" if many else "prompt")
-            for index, prompt in enumerate(written)
-        ]
-        echoes = [""] * (n * len(prompts))
-        if body.echo:
-            pairs = zip(written, prompts, strict=True)
-            texts = (text if isinstance(text, str) else tokenizer.detokenize(tokens) for text, tokens in pairs)
-            echoes = [text for text in texts for _ in range(n)]
-        encoder = CompletionEncoder(body, logprobs, n=n, echoes=echoes, model=service.model, tokenizer=tokenizer)
-        every_token = stream and (logprobs.wanted or body.timings_per_token is True)
-        running = await start(service, prompts, decoded, every_token=every_token)
-        if stream:
-            return event_stream(service, body, running, encoder.frames(running))
-        with naming(decoded.constraint_field):
-            return Json(encoder.whole(await collect(running)))
+        decoded = decode_completion(service, body)
+        prompts = await decode_prompts(service, body)
+        encoder = CompletionEncoder(body, decoded, prompts, model=service.model, tokenizer=service.tokenizer)
+        running = await start(service, body, prompts.tokens, decoded)
+        return await reply(service, body, decoded, running, encoder)
 
     async def create_chat_completion(body: ChatCompletionRequest) -> Response:
         """Answer a conversation."""
-        decoded, logprobs = decode_chat(service, body)
-        stream = body.stream is True
+        decoded = decode_chat(service, body)
         # Tools that must not be called are not shown to the model, which might call them all the same.
         rendered = await service.chat.render(decode_conversation(body, tools=False))
         prompt = await service.chat.tokenize(rendered)
-        encoder = ChatEncoder(body, logprobs, n=decoded.params.n, model=service.model, tokenizer=service.tokenizer)
-        every_token = stream and (logprobs.wanted or body.timings_per_token is True)
-        running = await start(service, [prompt], decoded, every_token=every_token)
-        if stream:
-            return event_stream(service, body, running, encoder.frames(running))
-        with naming(decoded.constraint_field):
-            return Json(encoder.whole(await collect(running)))
+        encoder = ChatEncoder(body, decoded, model=service.model, tokenizer=service.tokenizer)
+        running = await start(service, body, [prompt], decoded)
+        return await reply(service, body, decoded, running, encoder)
 
     add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
     add_post(router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from puna.api.fields import MAX_PROBS, Free, GenerationFields
+from puna.api.fields import Free, GenerationFields
 from puna.api.messages import ChatFields
 from puna.api.numbers import Whole
 
@@ -15,14 +15,11 @@ _PROMPT = {
     "anyOf": [{"type": "string"}, {"type": "array"}],
 }
 
-Probs = Annotated[Whole, Field(ge=0, le=MAX_PROBS)]
-
 
 class LegacyCompletionRequest(GenerationFields):
     """Continue one or more prompts."""
 
     prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
-    logprobs: Probs | bool | None = None
     echo: bool | None = None
     suffix: str | None = None
 
@@ -30,8 +27,6 @@ class LegacyCompletionRequest(GenerationFields):
 class ChatCompletionRequest(GenerationFields, ChatFields):
     """Answer a conversation."""
 
-    logprobs: bool | Probs | None = None
-    top_logprobs: Probs | None = None
     functions: list[Any] | None = None
     function_call: Free = None
     parallel_tool_calls: bool | None = None

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from puna.api.decode import first
+from puna.api.fields import GenerationFields
 from puna.api.probs import finite
-from puna.types import Generation, Sampling
+from puna.types import Constraint, Generation, Sampling
 
 
 def sampling_object(s: Sampling) -> dict[str, Any]:
@@ -38,10 +42,10 @@ def sampling_object(s: Sampling) -> dict[str, Any]:
     }
 
 
-def settings_object(generation: Generation, *, stream: bool, timings_per_token: bool) -> dict[str, Any]:
-    """All of a generation's settings."""
+def settings_object(generation: Generation, body: GenerationFields) -> dict[str, Any]:
+    """All of a generation's settings, those that only shape the reply included."""
     s = generation.sampling
-    constraint = generation.constraint
+    n = first(body.n_cmpl, body.n, 1)
     return {
         **sampling_object(s),
         "dry_sequence_breakers": s.dry_sequence_breakers,
@@ -49,33 +53,51 @@ def settings_object(generation: Generation, *, stream: bool, timings_per_token: 
         "max_tokens": generation.max_tokens,
         "n_predict": generation.max_tokens,
         "min_tokens": s.min_tokens,
-        "n_keep": 0,
-        "n_discard": 0,
+        "n_cmpl": n,
+        "best_of": first(body.best_of, n),
+        "n_keep": generation.n_keep,
+        "n_discard": generation.n_discard,
+        "context_shift": generation.context_shift,
+        "n_indent": generation.n_indent,
+        "t_max_predict_ms": generation.t_max_predict_ms,
+        "cache_prompt": generation.cache_prompt,
+        "n_cache_reuse": 0,
+        "deterministic": generation.deterministic,
         "ignore_eos": s.ignore_eos,
-        "stream": stream,
+        "stream": body.stream is True,
         "logit_bias": [{"bias": finite(bias), "token": token} for token, bias in s.logit_bias],
         "n_probs": s.n_probs,
         "min_keep": s.min_keep,
-        "grammar": constraint.source if constraint is not None and constraint.kind == "gbnf" else "",
-        "grammar_lazy": False,
-        "grammar_triggers": [],
-        "preserved_tokens": [],
+        **_constraint_object(generation.constraint),
         "chat_format": "Content-only",
         "reasoning_format": "none",
         "reasoning_in_content": False,
         "generation_prompt": "",
         "samplers": s.samplers,
         "speculative.types": "none",
-        "timings_per_token": timings_per_token,
+        "return_tokens": body.return_tokens is True,
+        "return_progress": generation.want_progress,
+        "timings_per_token": body.timings_per_token is True,
         "post_sampling_probs": s.post_sampling_probs,
         "backend_sampling": False,
         "lora": [],
     }
 
 
+def _constraint_object(constraint: Constraint | None) -> dict[str, Any]:
+    """What the output has to belong to, under the field that a client would ask for it with."""
+    shown: dict[str, Any] = {"grammar": "", "grammar_lazy": False, "grammar_triggers": [], "preserved_tokens": []}
+    if constraint is None:
+        return shown
+    if constraint.kind == "gbnf":
+        return {**shown, "grammar": constraint.source}
+    source = msgspec.json.decode(constraint.source) if constraint.kind == "json_schema" else constraint.source
+    return {**shown, constraint.kind: source}
+
+
 def default_settings_object(sampling: Sampling, *, seed: int, n_predict: int) -> dict[str, Any]:
     """What a request gets that names nothing, as `/props` shows it."""
-    shown = settings_object(Generation(prompt=(), sampling=sampling, max_tokens=n_predict), stream=True, timings_per_token=False)
+    shown = settings_object(Generation(prompt=(), sampling=sampling, max_tokens=n_predict), GenerationFields(stream=True))
     for text in (
         "dry_sequence_breakers",
         "stop",
