@@ -93,6 +93,7 @@ def say(
     stop_type: StopType = "eos",
     stopping_word: str = "",
     probs: bool = False,
+    logprob: float = -0.5,
     n_prompt: int = 7,
     cache_n: int = 3,
     pause: float = 0.0,
@@ -103,7 +104,7 @@ def say(
     for text in texts:
         tokens = tuple(text.encode())
         n += len(tokens)
-        entries = tuple(TokenProb(t, -0.5, ((t, -0.5), ((t + 1) % 256, -1.5))) for t in tokens) if probs else ()
+        entries = tuple(TokenProb(t, logprob, ((t, logprob), ((t + 1) % 256, -1.5))) for t in tokens) if probs else ()
         if pause:
             items.append(pause)
         items.append(Chunk(text=text, tokens=tokens, probs=entries, slot=0))

@@ -34,6 +34,10 @@ class Turns:
     def __init__(self) -> None:
         self._newest: WeakValueDictionary[int, Turn] = WeakValueDictionary()
 
+    def __len__(self) -> int:
+        """How many keys are in use."""
+        return len(self._newest)
+
     async def take(self, key: int) -> Turn:
         """A turn for a new request; the one before it has ended when this returns."""
         before = self._newest.get(key)
