@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.util
 import sys
+import types
 from collections import deque
 from collections.abc import Callable
 
 from puna.errors import StartupError
 
+
+def _skip_high_level_api() -> None:
+    """Register an empty package in place of `llama_cpp`'s own, whose `__init__` imports half a second of things unused here."""
+    spec = importlib.util.find_spec("llama_cpp")
+    if spec is not None and "llama_cpp" not in sys.modules:
+        package = types.ModuleType("llama_cpp")
+        package.__path__ = list(spec.submodule_search_locations or ())
+        sys.modules["llama_cpp"] = package
+
+
 try:
+    _skip_high_level_api()
     from llama_cpp import llama_cpp as C
 except ImportError as error:  # a missing wheel, or a library whose own dependencies are missing
     raise StartupError(f"the engine (llama-cpp-python) cannot be imported: {error}; run `make engine`") from error
