@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from puna.errors import StartupError
 
@@ -78,22 +81,32 @@ class Header:
         return max(0, self.needed_bytes - self.file_bytes)
 
 
+def check_start(path: str | os.PathLike[str]) -> None:
+    """Look at a file's first bytes only. Raises `StartupError` as `read_header` does."""
+    with _opened(os.fspath(path)):
+        pass
+
+
 def read_header(path: str | os.PathLike[str]) -> Header:
     """Read a file's header. Raises `StartupError` with the path and, in words, why it cannot be a model."""
     name = os.fspath(path)
+    with _opened(name) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return _Reader(name, data).header()
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    """A file that begins as a GGUF file does; what goes wrong with it is a `StartupError` in words."""
     try:
         if Path(name).is_dir():
             raise StartupError(f"{name} is a folder, not a model file")
         with open(name, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            start = file.read(12)
-            problem = _wrong_start(start, size)
+            problem = _wrong_start(file.read(12), os.fstat(file.fileno()).st_size)
             if problem:
                 raise StartupError(f"{name} {problem}")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(name, data).header()
+            yield file
     except FileNotFoundError as error:
-        raise StartupError(f"there is no file at {name}") from error
+        raise StartupError(f"there is no model file at {name}") from error
     except OSError as error:
         raise StartupError(f"{name} cannot be read: {error.strerror or error}") from error
     except struct.error as error:

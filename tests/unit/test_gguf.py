@@ -104,7 +104,7 @@ def test_what_is_no_model_is_told_apart(tmp_path: Path, content: bytes, expected
 
 
 def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
-    assert reason(tmp_path / "none.gguf").startswith("there is no file at")
+    assert reason(tmp_path / "none.gguf").startswith("there is no model file at")
     assert "is a folder" in reason(tmp_path)
 
 

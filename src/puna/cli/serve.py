@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-from puna import settings
+from puna import gguf, settings
 from puna.cli.model import NO_MODEL, with_model
 from puna.errors import StartupError
 
@@ -29,6 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     chosen = with_model(loaded.settings)
     if not chosen.engine.model:
         raise StartupError(NO_MODEL)
+    gguf.check_start(chosen.engine.model)
     for note in loaded.notes:
         print(f"puna: {note}", file=sys.stderr)
     # imported late: a wrong flag is reported at once, without waiting for the web framework

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from puna import gguf
 from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.library import C
@@ -34,8 +34,7 @@ class Model:
     ) -> None:
         """Load a GGUF file. Raises `StartupError` with the engine's own reason when that fails."""
         library.start()
-        if not Path(path).is_file():
-            raise StartupError(f"there is no model file at {path}")
+        gguf.check_start(path)
         params = C.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = n_gpu_layers
@@ -47,10 +46,7 @@ class Model:
         library.log.take_problems()
         self._p = C.llama_model_load_from_file(path.encode(), params)
         if not self._p:
-            reason = next(
-                (line for line in library.log.take_problems() if "error" in line or "invalid" in line), "unknown reason"
-            )
-            raise StartupError(f"cannot load {path}: {reason}")
+            raise StartupError(f"cannot load {path}: {_why_not(path)}")
         self.path = path
         self.vocab = Vocab(C.llama_model_get_vocab(self._p))
 
@@ -152,3 +148,12 @@ class Model:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def _why_not(path: str) -> str:
+    """Why a model was not loaded: what its file shows, else what the engine said. Raises `StartupError` for a bad header."""
+    problems = library.log.take_problems()
+    header = gguf.read_header(path)
+    if header.missing_bytes:
+        return f"{header.missing_bytes:,} of {header.needed_bytes:,} bytes are missing: the download or copy was cut short"
+    return next((line for line in problems if "error" in line or "invalid" in line), "the engine gives no reason")

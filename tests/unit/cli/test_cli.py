@@ -79,7 +79,7 @@ def test_doctor_tells_the_first_thing_wrong(
     monkeypatch.setattr(doctor, "examine", lambda models: EngineFacts(description="engine 1 (AVX2)"))
     assert main(["doctor", "-m", str(tmp_path / "none.gguf")]) == 1
     output = capsys.readouterr().out
-    assert output.splitlines()[-1] == f"wrong: there is no file at {tmp_path / 'none.gguf'}"
+    assert output.splitlines()[-1] == f"wrong: there is no model file at {tmp_path / 'none.gguf'}"
     assert "engine     engine 1 (AVX2)" in output
 
 
