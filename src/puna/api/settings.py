@@ -95,9 +95,9 @@ def _constraint_object(constraint: Constraint | None) -> dict[str, Any]:
     return {**shown, constraint.kind: source}
 
 
-def default_settings_object(sampling: Sampling, *, seed: int, n_predict: int) -> dict[str, Any]:
-    """What a request gets that names nothing, as `/props` shows it."""
-    shown = settings_object(Generation(prompt=(), sampling=sampling, max_tokens=n_predict), GenerationFields(stream=True))
+def default_settings_object(generation: Generation, *, seed: int) -> dict[str, Any]:
+    """What a request gets that names nothing, as `/props` shows it. A `seed` of -1 is a random one."""
+    shown = settings_object(generation, GenerationFields(stream=True))
     for text in (
         "dry_sequence_breakers",
         "stop",

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from puna.api.fields import ConstraintFields, GenerationFields
-from puna.types import DEFAULT_BREAKERS, DEFAULT_SAMPLERS, Generation
+from puna.types import DEFAULT_BREAKERS, DEFAULT_SAMPLERS, Chunk, Generation, Progress
 from tests.fakes import FACTS, FakeEngine, FakeTokenizer, say
 from tests.web import client, objects
 
@@ -264,6 +264,16 @@ async def test_timings_per_token(path: str) -> None:
         pieces = [frame for frame in frames if '"Q"' in json.dumps(frame)]
         assert [("timings" in frame) for frame in pieces] == [wanted] * 2
     assert "timings" in await ask(path, {})
+
+
+@pytest.mark.parametrize("path", ROUTES)
+async def test_progress(path: str) -> None:
+    reports = [Chunk(progress=Progress(total=10, cache=2, processed=n, time_ms=1.5)) for n in (6, 10)]
+    engine = an_engine(lambda _: [*reports, *say("a")])
+    assert (await ask(path, {"return_progress": True}, engine))["prompt_progress"]["processed"] == 10
+    frames = await ask(path, {"return_progress": True, "stream": True}, engine)
+    assert [frame["prompt_progress"]["processed"] for frame in frames if "prompt_progress" in frame] == [6, 10]
+    assert "prompt_progress" not in await ask(path, {})
 
 
 @pytest.mark.parametrize("path", ROUTES)

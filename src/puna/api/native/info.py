@@ -8,17 +8,24 @@ from puna.api.decode import default_sampling
 from puna.api.settings import default_settings_object
 from puna.errors import NotSupported
 from puna.service.service import BUILD, Service
+from puna.types import Generation
 
 
 def props_object(service: Service) -> dict[str, Any]:
     """What a client may want to know of the model and the server."""
     facts, settings, tokenizer = service.facts, service.settings, service.tokenizer
     template, capabilities = _chat(service)
-    sampling = default_sampling(settings.sampling_defaults)
+    generation = Generation(
+        prompt=(),
+        sampling=default_sampling(settings.sampling_defaults),
+        max_tokens=settings.n_predict,
+        context_shift=settings.context_shift,
+        n_keep=settings.n_keep,
+    )
     seed = int(settings.sampling_defaults.get("seed", -1))
     return {
         "default_generation_settings": {
-            "params": default_settings_object(sampling, seed=seed, n_predict=settings.n_predict),
+            "params": default_settings_object(generation, seed=seed),
             "n_ctx": facts.n_ctx,
         },
         "total_slots": facts.n_slots,

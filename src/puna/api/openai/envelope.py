@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from puna.api.fields import GenerationFields
-from puna.api.figures import timings_object, usage_object
+from puna.api.figures import progress_object, timings_object, usage_object
 from puna.api.replies import DONE
 from puna.api.result import ResultEncoder, choose_fields
 from puna.service.answers import Answer
@@ -74,6 +74,8 @@ class Envelope:
         usage = usage_object(answers, self._n)
         timings = timings_object(answers[0].timings)
         more = self._results.verbose(answers, sent=False)
+        if answers[0].progress is not None:
+            more["prompt_progress"] = progress_object(answers[0].progress)
         return self._encode({"choices": choices, **self._fields, "usage": usage, "timings": timings, **more})
 
     def _event(self, value: dict[str, Any]) -> bytes:
