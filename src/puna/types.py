@@ -69,12 +69,31 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Report probabilities after the chain instead of log-probabilities before it."""
 
 
+class Trigger(msgspec.Struct, frozen=True):
+    """Something in the output at which a constraint begins; it and all that follows are constrained."""
+
+    kind: Literal["token", "word", "pattern", "pattern_full"]
+    value: str
+    """The word, or the regular expression: one to be found anywhere, or one (`pattern_full`) for the whole text so far. The
+    constraint begins at its first group that matched, or with the match. Of a token its text, for display."""
+    token: int = -1
+    """The token's id."""
+
+
 class Constraint(msgspec.Struct, frozen=True):
     """A language that the output must belong to."""
 
     kind: Literal["gbnf", "json_schema", "regex", "lark"]
     source: str
     """The grammar, or the schema as JSON text."""
+    strict: bool = False
+    """Whether a keyword of a schema that cannot be enforced is an error instead of a warning."""
+    compiled: str = ""
+    """The same for the constraint engine; empty until it was prepared."""
+    warnings: tuple[str, ...] = ()
+    """What is not enforced, in words."""
+    triggers: tuple[Trigger, ...] = ()
+    """Where the output begins to be constrained; without any, at its beginning."""
 
 
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +107,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     """Non-empty stop strings; the text is cut just before the first full match."""
     constraint: Constraint | None = None
+    preserved_tokens: tuple[int, ...] = ()
+    """Control tokens that are shown as text in the output."""
     cache_prompt: bool = True
     """Whether this prompt may use, and is left in, the prompt cache."""
     id_slot: int = -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
+import msgspec
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -68,12 +69,14 @@ async def start(
     *,
     turn: Turn | None = None,
 ) -> Running:
-    """Check the constraint and admit the request: what is wrong with either is known before a reply begins."""
-    if decoded.params.constraint is not None:
+    """Prepare the constraint and admit the request: what is wrong with either is known before a reply begins."""
+    params = decoded.params
+    if params.constraint is not None:
         with naming(decoded.constraint_field):
-            await service.check_constraint(decoded.params.constraint)
+            prepared = await service.prepare_constraint(params.constraint)
+        params = msgspec.structs.replace(params, constraint=prepared)
     wants_each = decoded.logprobs.wanted or fields.return_tokens is True or fields.timings_per_token is True
-    return await service.generate(prompts, decoded.params, every_token=fields.stream is True and wants_each, turn=turn)
+    return await service.generate(prompts, params, every_token=fields.stream is True and wants_each, turn=turn)
 
 
 async def reply(service: Service, fields: GenerationFields, decoded: Decoded, running: Running, encoder: Encoder) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import cached_property
 
 import llguidance
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from puna.errors import InvalidRequest
-from puna.grammar import source_for_engine
+from puna.grammar import LIMITS, prepare
 from puna.llama.constraint_tokenizer import make_tokenizer
 from puna.llama.vocab import Vocab
 from puna.types import Constraint
@@ -17,11 +18,16 @@ from puna.types import Constraint
 MASK_BITS = np.unpackbits(np.arange(256, dtype=np.uint8).reshape(-1, 1), axis=1, bitorder="little").astype(bool)
 
 
+CACHED = 32
+"""Compiled grammars that are kept."""
+
+
 class ConstraintFactory:
     """Makes matchers for one vocabulary. The tokenizer is built at the first use: it takes a second for large ones."""
 
     def __init__(self, vocab: Vocab) -> None:
         self._vocab = vocab
+        self._compiled: OrderedDict[str, llguidance.LLMatcher] = OrderedDict()
 
     @cached_property
     def _tokenizer(self) -> llguidance.LLTokenizer:
@@ -29,10 +35,22 @@ class ConstraintFactory:
 
     def make(self, constraint: Constraint) -> Matcher:
         """A fresh matcher. Raises `InvalidRequest` when the grammar cannot be compiled."""
-        matcher = llguidance.LLMatcher(self._tokenizer, source_for_engine(constraint), log_level=0)
-        if matcher.is_error():
-            raise InvalidRequest(f"the grammar cannot be used: {matcher.get_error()}", param="grammar")
-        return Matcher(matcher, self._vocab.n_tokens)
+        return Matcher(self._compile(prepare(constraint, self._token).compiled).deep_copy(), self._vocab.n_tokens)
+
+    def _compile(self, grammar: str) -> llguidance.LLMatcher:
+        matcher = self._compiled.pop(grammar, None)
+        if matcher is None:
+            matcher = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
+            if matcher.is_error():
+                raise InvalidRequest(f"the grammar cannot be used: {matcher.get_error()}", param="grammar")
+        self._compiled[grammar] = matcher
+        if len(self._compiled) > CACHED:
+            self._compiled.popitem(last=False)
+        return matcher
+
+    def _token(self, text: str) -> int | None:
+        tokens = self._vocab.tokenize(text, add_special=False, parse_special=True)
+        return tokens[0] if len(tokens) == 1 else None
 
 
 class Matcher:

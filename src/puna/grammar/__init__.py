@@ -1,8 +1,10 @@
 """Grammars as clients send them: limits, checks, and the form the constraint engine takes.
 
-The server checks a grammar here before it accepts the request; the worker compiles the same text for its vocabulary.
+The server prepares a grammar here before it accepts the request; the worker compiles what comes of it for its vocabulary.
 """
 
-from puna.grammar.compile import check, source_for_engine
+from puna.grammar.compile import prepare
+from puna.grammar.engine_form import LIMITS
+from puna.grammar.threads import deep_pool
 
-__all__ = ["check", "source_for_engine"]
+__all__ = ["LIMITS", "deep_pool", "prepare"]

@@ -1,46 +1,95 @@
-"""Into llguidance's own grammar form, and the check that it can be compiled."""
+"""Constraints as clients send them made into the engine's form, with what is not enforced, or an error in words."""
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
+from typing import Any
 
-import llguidance
-from llguidance.gbnf_to_lark import any_to_lark
+import msgspec
 
 from puna.errors import InvalidRequest
+from puna.grammar import engine_form
+from puna.grammar.engine_form import problem_of, shorten, string_problem
+from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_text
+from puna.grammar.schema import Effort, Loss, SchemaError, rewrite_schema
 from puna.types import Constraint
 
 PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema"}
 """The request field that each kind of constraint comes from, for error messages."""
 
+MAX_SECONDS = 1.5
+"""Most time for one schema, the tries with less effort included."""
 
-@lru_cache(maxsize=256)
-def source_for_engine(constraint: Constraint) -> str:
-    """The constraint as llguidance's grammar text. Raises `InvalidRequest` for text that is none of its kind."""
+MOST_NAMED = 20
+"""Most keywords that one error names."""
+
+
+def prepare(constraint: Constraint, token_id: TokenId = lambda _text: None) -> Constraint:
+    """The constraint with `compiled` and `warnings`. Raises `InvalidRequest` for what cannot be enforced.
+
+    `token_id` looks up the tokens that a GBNF grammar names by their texts. Takes up to seconds, for hostile input.
+    """
+    if constraint.compiled:
+        return constraint
     param = PARAMS[constraint.kind]
-    source = constraint.source
-    check_text(source, param=param)
-    try:
-        if constraint.kind == "gbnf":
-            return str(llguidance.LLMatcher.grammar_from_lark(any_to_lark(source)))
-        if constraint.kind == "lark":
-            return str(llguidance.LLMatcher.grammar_from_lark(source))
-        if constraint.kind == "regex":
-            return str(llguidance.LLMatcher.grammar_from_regex(source))
-        return str(llguidance.LLMatcher.grammar_from_json_schema(source, defaults={"whitespace_flexible": False}))
-    except Exception as error:  # the GBNF converter raises bare `Exception`s, and every one means a bad grammar
-        raise InvalidRequest(f"the grammar cannot be read: {shorten(str(error))}", param=param) from error
+    check_text(constraint.source, param=param)
+    if constraint.kind == "json_schema":
+        compiled, losses = _schema(constraint.source, strict=constraint.strict)
+        return msgspec.structs.replace(constraint, compiled=compiled, warnings=tuple(map(str, losses)))
+    return msgspec.structs.replace(constraint, compiled=_grammar(constraint, token_id, param))
+
+
+def _grammar(constraint: Constraint, token_id: TokenId, param: str) -> str:
+    if constraint.kind == "regex":
+        compiled = engine_form.of_regex(constraint.source)
+    else:
+        lark = constraint.source
+        if constraint.kind == "gbnf" and not lark.lstrip().startswith("%llguidance"):
+            try:
+                lark = gbnf_to_lark(lark, token_id)
+            except GrammarError as error:
+                raise InvalidRequest(f"the grammar cannot be read: {error}", param=param) from error
+        compiled = engine_form.of_lark(lark)
+    problem = problem_of(compiled)
+    if problem:
+        raise InvalidRequest(f"the grammar cannot be used: {problem}", param=param)
+    return compiled
 
 
 @lru_cache(maxsize=256)
-def check(constraint: Constraint) -> None:
-    """Raise `InvalidRequest` unless the constraint can be compiled."""
-    problem = llguidance.LLMatcher.validate_grammar(source_for_engine(constraint))
-    if problem and not problem.startswith("WARNING"):
-        raise InvalidRequest(f"the grammar cannot be used: {shorten(problem)}", param=PARAMS[constraint.kind])
+def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
+    """A schema in the engine's form, with as much of it as the engine can take."""
+    try:
+        schema = msgspec.json.decode(source)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"the schema is not valid JSON: {error}", param="json_schema") from error
+    deadline = time.monotonic() + MAX_SECONDS
+    first = ""
+    for effort in (Effort.ALL,) if strict else sorted(Effort, reverse=True):
+        compiled, losses = _rewritten(schema, effort, deadline)
+        if strict and losses:
+            named = "; ".join(map(str, losses[:MOST_NAMED]))
+            raise InvalidRequest(
+                f"the schema is strict, but not all of it can be enforced: {shorten(named, 4000)}", param="json_schema"
+            )
+        problem = problem_of(compiled)
+        if not problem:
+            return compiled, losses
+        first = first or problem
+        if time.monotonic() > deadline:
+            break
+    raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
 
 
-def shorten(text: str, limit: int = 500) -> str:
-    """The beginning of a message that may quote a whole grammar."""
-    return text if len(text) <= limit else text[:limit] + " ..."
+def _rewritten(schema: Any, effort: Effort, deadline: float) -> tuple[str, tuple[Loss, ...]]:
+    try:
+        rewritten, losses = rewrite_schema(schema, string_problem, effort=effort, deadline=deadline)
+        return engine_form.of_schema(rewritten), tuple(losses)
+    except SchemaError as error:
+        raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error
+    except RecursionError as error:
+        raise InvalidRequest(
+            "the schema cannot be used: its parts refer to each other too deeply", param="json_schema"
+        ) from error

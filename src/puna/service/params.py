@@ -25,6 +25,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = -1
     stop: tuple[str, ...] = ()
     constraint: Constraint | None = None
+    preserved_tokens: tuple[int, ...] = ()
     cache_prompt: bool = True
     id_slot: int = -1
     want_progress: bool = False
@@ -43,7 +44,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAME = (
-    *("max_tokens", "stop", "constraint", "cache_prompt", "id_slot", "want_progress", "prompt_probs"),
+    *("max_tokens", "stop", "constraint", "preserved_tokens", "cache_prompt", "id_slot", "want_progress", "prompt_probs"),
     *("context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""

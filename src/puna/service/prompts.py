@@ -122,3 +122,9 @@ def at_least_one(tokenizer: Tokenizer, tokens: list[int], *, param: str) -> tupl
     if start < 0:
         raise InvalidRequest(f"Field '{param}': the prompt is empty, and this model has no token to begin with", param=param)
     return (start,)
+
+
+def token_of(tokenizer: Tokenizer, text: str) -> int | None:
+    """The id of the one token that `text` is, control tokens included; None for any other number of tokens."""
+    tokens = tokenizer.tokenize(text, add_special=False, parse_special=True)
+    return tokens[0] if len(tokens) == 1 else None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import PurePath
 
 from puna import __version__
 from puna.config import ServerSettings
 from puna.errors import InvalidRequest, NotSupported, PunaError, Unavailable
-from puna.grammar import check
+from puna.grammar import deep_pool, prepare
+from puna.log import logger
 from puna.service.chat import ChatRenderer
 from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
+from puna.service.prompts import token_of
 from puna.service.running import Running
 from puna.service.turns import Turn, Turns
 from puna.types import Constraint, Generation, ModelFacts
@@ -31,6 +34,7 @@ class Service:
         self.turns = Turns()
         """Of requests that supersede each other, by the caller's own key."""
         self._draining = False
+        self._compilers = deep_pool(2, "grammar")
         self._chat: tuple[ModelFacts, ChatRenderer | NotSupported] | None = None
 
     @property
@@ -80,9 +84,13 @@ class Service:
             raise Unavailable("the server is shutting down", retry_after=5)
         _ = self.facts
 
-    async def check_constraint(self, constraint: Constraint) -> None:
-        """Raise `InvalidRequest` unless the constraint can be compiled. Not done by `generate`, which comes later."""
-        await asyncio.to_thread(check, constraint)
+    async def prepare_constraint(self, constraint: Constraint) -> Constraint:
+        """The constraint with what the engine needs of it. Raises `InvalidRequest` for one that cannot be enforced."""
+        loop = asyncio.get_running_loop()
+        prepared = await loop.run_in_executor(self._compilers, prepare, constraint, partial(token_of, self.tokenizer))
+        if prepared.warnings:
+            logger.warning("a schema is not enforced as a whole: %s", "; ".join(prepared.warnings)[:1000])
+        return prepared
 
     async def generate(
         self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False, turn: Turn | None = None

@@ -1,0 +1,60 @@
+"""Calls of the constraint engine that need no vocabulary, and the limits under which it works."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from llguidance import LLMatcher, LLParserLimits
+
+LIMITS = LLParserLimits(
+    initial_lexer_fuel=500_000, step_lexer_fuel=100_000, step_max_items=50_000, max_lexer_states=50_000, verbose_errors=False
+)
+"""Of every grammar. Compiling stays near a second, a step near 10 ms, memory below 100 MB."""
+
+_PATTERN_LIMITS = LLParserLimits(initial_lexer_fuel=100_000, verbose_errors=False)
+
+_JSON_OPTIONS: Any = {"whitespace_flexible": False}
+
+
+def of_lark(text: str) -> str:
+    """A Lark grammar in the engine's form."""
+    return str(LLMatcher.grammar_from_lark(text))
+
+
+def of_regex(text: str) -> str:
+    """A regular expression for the whole output in the engine's form."""
+    return str(LLMatcher.grammar_from_regex(text))
+
+
+def of_schema(schema: dict[str, Any]) -> str:
+    """A rewritten schema in the engine's form: compact JSON."""
+    return str(LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=_JSON_OPTIONS))
+
+
+def problem_of(grammar: str, limits: LLParserLimits = LIMITS) -> str:
+    """What is wrong with a grammar in the engine's form, on one line; empty when it can be compiled."""
+    message = LLMatcher.validate_grammar(grammar, limits=limits)
+    if not message or message.startswith("WARNING"):
+        return ""
+    return shorten(message)
+
+
+@lru_cache(maxsize=4096)
+def string_problem(pattern: str, low: int | None = None, high: int | None = None) -> str:
+    """What is wrong with a pattern for strings of `low` to `high` characters; empty when it can be enforced."""
+    schema: dict[str, Any] = {"type": "string", "pattern": pattern}
+    if low is not None:
+        schema["minLength"] = low
+    if high is not None:
+        schema["maxLength"] = high
+    problem = problem_of(of_schema(schema), _PATTERN_LIMITS)
+    if "Unsatisfiable" in problem:
+        return "no text fits it"
+    return "it is no regular expression, or too complex" if problem else ""
+
+
+def shorten(text: str, limit: int = 500) -> str:
+    """The beginning of a message that may quote a whole grammar."""
+    return text if len(text) <= limit else text[:limit] + " ..."

@@ -1,0 +1,31 @@
+"""JSON Schema made into what the constraint engine enforces as it stands, with a list of what it cannot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from puna.grammar.schema import applicators, arrays, objects, scalars
+from puna.grammar.schema.document import SchemaError
+from puna.grammar.schema.finite import prune
+from puna.grammar.schema.limits import check_limits
+from puna.grammar.schema.rewrite import Effort, Handler, Loss, Rewriter, Usable
+
+__all__ = ["Effort", "Loss", "SchemaError", "rewrite_schema"]
+
+_HANDLERS: dict[str, Handler] = {**scalars.HANDLERS, **arrays.HANDLERS, **objects.HANDLERS, **applicators.HANDLERS}
+
+
+def rewrite_schema(
+    schema: Any, usable: Usable, *, effort: Effort = Effort.ALL, deadline: float = math.inf
+) -> tuple[dict[str, Any], list[Loss]]:
+    """The schema for the engine, and the keywords that it does not enforce. Raises `SchemaError`.
+
+    `usable` says what is wrong with a pattern for strings between two lengths, nothing for one that can be enforced.
+    `deadline` is a time on the monotonic clock.
+    """
+    check_limits(schema)
+    rewriter = Rewriter(schema, _HANDLERS, usable, effort, deadline)
+    made = rewriter.run()
+    prune(made)
+    return made, list(rewriter.losses)

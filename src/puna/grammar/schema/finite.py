@@ -1,0 +1,93 @@
+"""Whether what a rewritten schema asks for can come to an end. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from puna.grammar.schema.document import SchemaError
+
+MAX_CHAIN = 1_000
+"""Most references in a row, each from within what the one before leads to: the engine follows them recursively."""
+
+
+def prune(schema: dict[str, Any]) -> None:
+    """Make impossible what would never end: an object that has to hold another one of its kind, and so on for ever.
+
+    Raises `SchemaError` when that is all the schema allows.
+    """
+    definitions: dict[str, Any] = schema["$defs"]
+    ending: set[str] = set()
+    grown = True
+    while grown:
+        before = len(ending)
+        ending.update(name for name, inner in definitions.items() if _ends(inner, ending))
+        grown = len(ending) > before
+    for name in definitions.keys() - ending:
+        definitions[name] = False
+    if _name(schema) not in ending:
+        raise SchemaError("#", "no value of any finite size is valid under it")
+    _check_chains(definitions)
+
+
+def _name(schema: dict[str, Any]) -> str:
+    return str(schema["$ref"].rpartition("/")[2])
+
+
+def _ends(schema: Any, ending: set[str]) -> bool:
+    """Whether there is a finite value, given the definitions for which there is one."""
+    if not isinstance(schema, dict):
+        return bool(schema)
+    if "$ref" in schema and _name(schema) not in ending:
+        return False
+    if "anyOf" in schema and not any(_ends(option, ending) for option in schema["anyOf"]):
+        return False
+    if not all(_ends(part, ending) for part in schema.get("allOf", ())):
+        return False
+    types = schema.get("type")
+    return types not in ("object", "array") or (_object_ends(schema, ending) and _array_ends(schema, ending))
+
+
+def _object_ends(schema: dict[str, Any], ending: set[str]) -> bool:
+    named, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+    patterns = schema.get("patternProperties")
+    return all(
+        _ends(named[name], ending) if name in named else bool(patterns) or _ends(rest, ending)
+        for name in schema.get("required", ())
+    )
+
+
+def _array_ends(schema: dict[str, Any], ending: set[str]) -> bool:
+    first, least = schema.get("prefixItems", []), schema.get("minItems", 0)
+    return all(_ends(item, ending) for item in first[:least]) and (
+        least <= len(first) or _ends(schema.get("items", True), ending)
+    )
+
+
+def _check_chains(definitions: dict[str, Any]) -> None:
+    seen: set[str] = set()
+    for start in definitions:
+        path = [] if start in seen else [iter(_references(definitions[start]))]
+        seen.add(start)
+        while path:
+            step = next((name for name in path[-1] if name not in seen), None)
+            if step is None:
+                path.pop()
+                continue
+            seen.add(step)
+            path.append(iter(_references(definitions[step])))
+            if len(path) > MAX_CHAIN:
+                raise SchemaError("#", f"more than {MAX_CHAIN} references follow each other")
+
+
+def _references(schema: Any) -> list[str]:
+    found: list[str] = []
+    stack = [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("$ref"), str):
+                found.append(_name(value))
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+    return found
