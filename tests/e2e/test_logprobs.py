@@ -19,7 +19,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "one candidate": {"temperature": 1, "top_k": 1, "ignore_eos": True, "limit": 3},
     "grammar": {"grammar": forced("a😀é漢b\nis"), "limit": 30},
     "held back": {"grammar": forced("Alice! go TRE"), "stop": ["Alice:", "TRE\nA"], "limit": 40},
-    "grammar and heat": {"grammar": 'root ::= [a-z]+ " " root', "temperature": 2, "limit": 12},
+    "grammar and heat": {"grammar": 'root ::= ([a-z]+ " ")+', "temperature": 2, "limit": 12},
 }
 
 
