@@ -9,7 +9,9 @@ import msgspec
 from puna.api.decode import first
 from puna.api.fields import GenerationFields
 from puna.api.probs import finite
-from puna.types import Constraint, Generation, Sampling
+from puna.types import Generation, Sampling, Trigger
+
+_TRIGGER_TYPES = ("token", "word", "pattern", "pattern_full")
 
 
 def sampling_object(s: Sampling) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def settings_object(generation: Generation, body: GenerationFields) -> dict[str,
         "logit_bias": [{"bias": finite(bias), "token": token} for token, bias in s.logit_bias],
         "n_probs": s.n_probs,
         "min_keep": s.min_keep,
-        **_constraint_object(generation.constraint),
+        **_constraint_object(generation),
         "chat_format": "Content-only",
         "reasoning_format": "none",
         "reasoning_in_content": False,
@@ -84,15 +86,29 @@ def settings_object(generation: Generation, body: GenerationFields) -> dict[str,
     }
 
 
-def _constraint_object(constraint: Constraint | None) -> dict[str, Any]:
+def _constraint_object(generation: Generation) -> dict[str, Any]:
     """What the output has to belong to, under the field that a client would ask for it with."""
-    shown: dict[str, Any] = {"grammar": "", "grammar_lazy": False, "grammar_triggers": [], "preserved_tokens": []}
+    constraint = generation.constraint
+    shown: dict[str, Any] = {
+        "grammar": "",
+        "grammar_lazy": False,
+        "grammar_triggers": [],
+        "preserved_tokens": generation.preserved_tokens,
+    }
     if constraint is None:
         return shown
+    shown["grammar_lazy"] = bool(constraint.triggers)
+    shown["grammar_triggers"] = [_trigger_object(trigger) for trigger in constraint.triggers]
     if constraint.kind == "gbnf":
         return {**shown, "grammar": constraint.source}
     source = msgspec.json.decode(constraint.source) if constraint.kind == "json_schema" else constraint.source
     return {**shown, constraint.kind: source}
+
+
+def _trigger_object(trigger: Trigger) -> dict[str, Any]:
+    """A trigger with llama.cpp's number for its kind."""
+    shown = {"type": _TRIGGER_TYPES.index(trigger.kind), "value": trigger.value}
+    return {**shown, "token": trigger.token} if trigger.kind == "token" else shown
 
 
 def default_settings_object(generation: Generation, *, seed: int) -> dict[str, Any]:
