@@ -83,9 +83,9 @@ class Trigger(msgspec.Struct, frozen=True):
 class Constraint(msgspec.Struct, frozen=True):
     """A language that the output must belong to."""
 
-    kind: Literal["gbnf", "json_schema", "regex", "lark"]
+    kind: Literal["gbnf", "json_schema", "regex", "lark", "choice"]
     source: str
-    """The grammar, or the schema as JSON text."""
+    """The grammar; the schema, or the list of texts to choose from, as JSON text."""
     strict: bool = False
     """Whether a keyword of a schema that cannot be enforced is an error instead of a warning."""
     compiled: str = ""

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal
 
 import msgspec
 
-from puna.api.fields import ConstraintFields, ResponseFormat
-from puna.errors import InvalidRequest, NotSupported
+from puna.api.fields import ConstraintFields, JsonSchemaFormat, ResponseFormat
+from puna.errors import InvalidRequest
 from puna.types import Constraint
 
-MAX_SOURCE = 256 * 1024
+MAX_SOURCE = 512 * 1024
 """Most characters of a grammar or a schema."""
 
 _ANY_OBJECT = {"type": "object"}
 
-Kind = Literal["gbnf", "json_schema", "regex", "lark"]
+Kind = Literal["gbnf", "json_schema", "regex", "lark", "choice"]
 
 
 def decode_constraint(fields: ConstraintFields) -> tuple[Constraint | None, str | None]:
     """The constraint and the name of the field it came from. Raises `InvalidRequest` for more than one, or a bad one."""
-    _check_lazy(fields)
     found: list[tuple[str, Constraint]] = []
     if fields.grammar:
         found.append(_from("grammar", "gbnf", fields.grammar))
@@ -32,8 +30,7 @@ def decode_constraint(fields: ConstraintFields) -> tuple[Constraint | None, str 
     if fields.regex:
         found.append(_from("regex", "regex", fields.regex))
     if fields.choice:
-        options = " | ".join(json.dumps(option, ensure_ascii=False) for option in fields.choice)
-        found.append(_from("choice", "lark", f"start: {options}\n"))
+        found.append(_from("choice", "choice", msgspec.json.encode(fields.choice).decode()))
     if fields.lark:
         found.append(_from("lark", "lark", fields.lark))
     if len(found) > 1:
@@ -45,34 +42,39 @@ def decode_constraint(fields: ConstraintFields) -> tuple[Constraint | None, str 
     return constraint, name
 
 
-def _from(name: str, kind: Kind, source: str) -> tuple[str, Constraint]:
+def _from(name: str, kind: Kind, source: str, *, strict: bool = False) -> tuple[str, Constraint]:
     if len(source) > MAX_SOURCE:
         raise InvalidRequest(f"Field '{name}': longer than {MAX_SOURCE} characters", param=name)
-    return name, Constraint(kind, source)
+    return name, Constraint(kind, source, strict)
 
 
-def _from_schema(name: str, schema: Any) -> tuple[str, Constraint]:
+def _from_schema(name: str, schema: Any, *, strict: bool = False) -> tuple[str, Constraint]:
     if not isinstance(schema, (dict, bool)):
         raise InvalidRequest(f"Field '{name}': a JSON schema is an object", param=name)
     source = msgspec.json.encode(_ANY_OBJECT if schema == {} else schema).decode()
-    return _from(name, "json_schema", source)
+    return _from(name, "json_schema", source, strict=strict)
 
 
 def _from_format(form: ResponseFormat) -> tuple[str, Constraint]:
+    strict = form.strict is True or (form.json_schema is not None and form.json_schema.strict is True)
     if form.type == "json_object":
         schema = _ANY_OBJECT if form.json_object_schema is None else form.json_object_schema
-        return _from_schema("response_format.schema", schema)
-    envelope = form.json_schema.json_schema if form.json_schema is not None else form.json_object_schema
+        return _from_schema("response_format.schema", schema, strict=strict)
     at = "response_format.json_schema.schema"
-    if envelope is None:
-        raise InvalidRequest(f"Field '{at}': Field required", param=at)
-    return _from_schema(at, envelope)
+    if form.json_schema is not None:
+        schema = _enveloped(form.json_schema)
+    else:
+        schema, at = form.json_object_schema, "response_format.schema"
+    if schema is None:
+        raise InvalidRequest(
+            "Field 'response_format.json_schema.schema': Field required", param="response_format.json_schema.schema"
+        )
+    return _from_schema(at, schema, strict=strict)
 
 
-def _check_lazy(fields: ConstraintFields) -> None:
-    if not fields.grammar_lazy:
-        return
-    if not fields.grammar_triggers:
-        raise InvalidRequest("Field 'grammar_triggers': a lazy grammar needs at least one", param="grammar_triggers")
-    if fields.grammar:
-        raise NotSupported("Field 'grammar_lazy': lazy grammars are not supported", param="grammar_lazy")
+def _enveloped(envelope: JsonSchemaFormat) -> Any:
+    """The schema in OpenAI's envelope, or the envelope itself where it is a schema without one."""
+    if envelope.json_schema is not None:
+        return envelope.json_schema
+    rest = envelope.model_extra or {}
+    return rest if rest.keys() & {"type", "properties", "$ref", "anyOf", "allOf", "oneOf", "enum", "const", "items"} else None

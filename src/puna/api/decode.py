@@ -13,6 +13,7 @@ from puna.api.constraints import decode_constraint
 from puna.api.fields import MAX_ANSWERS, GenerationFields, SamplingFields
 from puna.api.logprobs import Logprobs
 from puna.api.samplers import decode_samplers
+from puna.api.triggers import decode_preserved, decode_triggers
 from puna.api.unsupported import refuse_unsupported
 from puna.errors import InvalidRequest
 from puna.service.params import GenerationParams
@@ -51,11 +52,14 @@ def decode_generation(
     the prompt's own probabilities are wanted too.
     """
     refuse_unsupported(fields, service.facts)
+    settings, tokenizer = service.settings, service.tokenizer
     constraint, constraint_field = decode_constraint(fields)
-    settings = service.settings
+    preserved = decode_preserved(fields, tokenizer)
+    triggers = decode_triggers(fields, tokenizer, preserved)
+    if constraint is not None and triggers:
+        constraint = msgspec.structs.replace(constraint, triggers=triggers)
     changes = _sampling_changes(fields)
     changes["n_probs"] = logprobs.n_probs
-    tokenizer = service.tokenizer
     if fields.logit_bias is not None:
         changes["logit_bias"] = decode_bias(fields.logit_bias, tokenizer, kind=fields.logit_bias_type, texts=bias_texts)
     if changes.get("min_keep", 0) > tokenizer.n_tokens:
@@ -70,6 +74,7 @@ def decode_generation(
         max_tokens=first(fields.n_predict, fields.max_completion_tokens, fields.max_tokens, settings.n_predict),
         stop=_stops(fields),
         constraint=constraint,
+        preserved_tokens=preserved,
         cache_prompt=fields.cache_prompt is not False,
         id_slot=id_slot % max(1, service.facts.n_slots) if id_slot >= 0 else -1,
         want_progress=fields.return_progress is True,

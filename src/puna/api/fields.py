@@ -48,6 +48,9 @@ class StreamOptions(Body):
 class JsonSchemaFormat(Body):
     """OpenAI's envelope around a schema."""
 
+    model_config = ConfigDict(strict=True, extra="allow")
+    """Some clients leave the envelope out and send the schema itself."""
+
     name: str | None = None
     strict: bool | None = None
     json_schema: Free = Field(default=None, alias="schema")
@@ -57,6 +60,7 @@ class ResponseFormat(Body):
     """The form of the answer."""
 
     type: Literal["text", "json_object", "json_schema"]
+    strict: bool | None = None
     json_schema: JsonSchemaFormat | None = None
     json_object_schema: Free = Field(default=None, alias="schema")
 

@@ -49,7 +49,7 @@ class ResultEncoder:
             )
         if answer.progress is not None and not sent:
             value["prompt_progress"] = progress_object(answer.progress)
-        return value
+        return {**value, **warnings_object([answer])}
 
     def verbose(self, answers: Sequence[Answer], *, sent: bool) -> dict[str, Any]:
         """`__verbose` where it is asked for: an object, or a list of them where there are several answers."""
@@ -57,6 +57,12 @@ class ResultEncoder:
             return {}
         results = [self.result(answer, sent=sent) for answer in answers]
         return {"__verbose": results[0] if len(results) == 1 else results}
+
+
+def warnings_object(answers: Sequence[Answer]) -> dict[str, Any]:
+    """`warnings` where there are any: what was asked for and is not enforced."""
+    constraint = answers[0].generation.constraint
+    return {"warnings": constraint.warnings} if constraint is not None and constraint.warnings else {}
 
 
 def choose_fields(value: dict[str, Any], paths: Sequence[str]) -> dict[str, Any]:

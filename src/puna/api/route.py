@@ -73,7 +73,7 @@ async def start(
     params = decoded.params
     if params.constraint is not None:
         with naming(decoded.constraint_field):
-            prepared = await service.prepare_constraint(params.constraint)
+            prepared = await service.prepare_constraint(params.constraint, params.preserved_tokens)
         params = msgspec.structs.replace(params, constraint=prepared)
     wants_each = decoded.logprobs.wanted or fields.return_tokens is True or fields.timings_per_token is True
     return await service.generate(prompts, params, every_token=fields.stream is True and wants_each, turn=turn)

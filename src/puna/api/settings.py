@@ -101,7 +101,7 @@ def _constraint_object(generation: Generation) -> dict[str, Any]:
     shown["grammar_triggers"] = [_trigger_object(trigger) for trigger in constraint.triggers]
     if constraint.kind == "gbnf":
         return {**shown, "grammar": constraint.source}
-    source = msgspec.json.decode(constraint.source) if constraint.kind == "json_schema" else constraint.source
+    source = msgspec.json.decode(constraint.source) if constraint.kind in ("json_schema", "choice") else constraint.source
     return {**shown, constraint.kind: source}
 
 

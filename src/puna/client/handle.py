@@ -28,8 +28,8 @@ RETRY_FAILED = 5
 class Tokenizer(Protocol):
     """What is needed of a vocabulary here."""
 
-    def piece(self, token: int, /) -> bytes:
-        """The bytes that a token adds to the text; none for control tokens."""
+    def piece(self, token: int, /, *, special: bool = False) -> bytes:
+        """The bytes that a token adds to the text; of control tokens their own texts if `special`, else none."""
         ...
 
 
@@ -140,13 +140,20 @@ class EngineClient(Generic[T]):
         self._admit(generation)
         id = self._next_id
         self._next_id += 1
-        request = _Request(Assembly(generation, piece or self.tokenizer.piece, every_token=every_token))
+        request = _Request(Assembly(generation, piece or self._pieces(generation), every_token=every_token))
         stream = Stream(id, request.feed, partial(self._abort, id))
         self._requests[id] = request
         self._empty.clear()
         self._probation.arrived(id)
         self._submit()
         return stream
+
+    def _pieces(self, generation: Generation) -> Callable[[int], bytes]:
+        """What each token adds to the text, for preserved ones their own texts."""
+        tokenizer, preserved = self.tokenizer, frozenset(generation.preserved_tokens)
+        if not preserved:
+            return tokenizer.piece
+        return lambda token: tokenizer.piece(token, special=token in preserved)
 
     def _admit(self, generation: Generation) -> None:
         if self._stopping:

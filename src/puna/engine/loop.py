@@ -197,7 +197,8 @@ class Engine:
         matcher = self._constraints.make(request.constraint) if request.constraint else None
         sampler = TokenSampler(request.sampling, self._vocab, matcher, self._arena.limit)
         sequence.sampler = sampler
-        sampler.prime(request.prompt, sequence.submit.produced, self._candidates)
+        most = 1 if request.deterministic else MOST_FORCED
+        sampler.prime(request.prompt, sequence.submit.produced, self._candidates, most)
 
     def _close_gap(self) -> None:
         """Move one sequence down to a free seat where the layout wants seats to be consecutive."""

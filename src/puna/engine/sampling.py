@@ -44,8 +44,8 @@ class TokenSampler:
         """Whether the chain can be spared."""
         self._n_chosen = 0
 
-    def prime(self, prompt: Sequence[int], produced: Sequence[int], candidates: Candidates) -> None:
-        """Bring penalties, grammar and random state to where they are after these tokens."""
+    def prime(self, prompt: Sequence[int], produced: Sequence[int], candidates: Candidates, most: int) -> None:
+        """Bring penalties, grammar and random state to where they are after these tokens, chosen at most `most` at once."""
         for token in prompt:
             self._chain.accept(token)
         n_drawn = n_forced = 0
@@ -54,7 +54,7 @@ class TokenSampler:
                 self._follow(token)
                 n_forced -= 1
             else:
-                n_forced = len(self._accept(token))
+                n_forced = min(len(self._accept(token)), most - 1)
                 n_drawn += 1
         self._chain.skip(candidates, n_drawn)
         self._n_chosen = len(produced)
@@ -105,7 +105,7 @@ class TokenSampler:
     def _mask(self, logits: FloatArray) -> None:
         """Make impossible what the grammar, `ignore_eos` and `min_tokens` do not allow."""
         hold = self._sampling.ignore_eos or self._n_chosen < self._sampling.min_tokens
-        if self._matcher is not None:
+        if self._matcher is not None and self._matcher.active:
             allowed = self._matcher.allowed()
             if hold:
                 going_on = allowed.copy()

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from puna.errors import InvalidRequest
 from puna.grammar import engine_form
+from puna.grammar.charset import escape
 from puna.grammar.engine_form import problem_of, shorten, string_problem
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_text
+from puna.grammar.regex import RegexError
 from puna.grammar.schema import Effort, Loss, SchemaError, rewrite_schema
+from puna.grammar.trigger import LazyTrigger
 from puna.types import Constraint
 
-PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema"}
+PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema", "choice": "choice"}
 """The request field that each kind of constraint comes from, for error messages."""
 
 MAX_SECONDS = 1.5
@@ -26,29 +31,43 @@ MOST_NAMED = 20
 """Most keywords that one error names."""
 
 
-def prepare(constraint: Constraint, token_id: TokenId = lambda _text: None) -> Constraint:
+def prepare(
+    constraint: Constraint, token_id: TokenId = lambda _text: None, preserved: Mapping[str, int] = MappingProxyType({})
+) -> Constraint:
     """The constraint with `compiled` and `warnings`. Raises `InvalidRequest` for what cannot be enforced.
 
-    `token_id` looks up the tokens that a GBNF grammar names by their texts. Takes up to seconds, for hostile input.
+    `token_id` looks up the tokens that a GBNF grammar names by their texts. Of `preserved` tokens, by text, such a grammar
+    means the tokens as well where it has their texts. Takes up to seconds, for hostile input.
     """
     if constraint.compiled:
         return constraint
     param = PARAMS[constraint.kind]
     check_text(constraint.source, param=param)
+    check_triggers(constraint)
     if constraint.kind == "json_schema":
         compiled, losses = _schema(constraint.source, strict=constraint.strict)
         return msgspec.structs.replace(constraint, compiled=compiled, warnings=tuple(map(str, losses)))
-    return msgspec.structs.replace(constraint, compiled=_grammar(constraint, token_id, param))
+    return msgspec.structs.replace(constraint, compiled=_grammar(constraint, token_id, preserved, param))
 
 
-def _grammar(constraint: Constraint, token_id: TokenId, param: str) -> str:
+def check_triggers(constraint: Constraint) -> None:
+    """Raise `InvalidRequest` for a trigger that cannot be searched for."""
+    try:
+        LazyTrigger(constraint.triggers)
+    except RegexError as error:
+        raise InvalidRequest(f"a trigger's pattern cannot be used: {error}", param="grammar_triggers") from error
+
+
+def _grammar(constraint: Constraint, token_id: TokenId, preserved: Mapping[str, int], param: str) -> str:
     if constraint.kind == "regex":
         compiled = engine_form.of_regex(constraint.source)
+    elif constraint.kind == "choice":
+        compiled = engine_form.of_regex("|".join(map(escape, msgspec.json.decode(constraint.source, type=list[str]))))
     else:
         lark = constraint.source
         if constraint.kind == "gbnf" and not lark.lstrip().startswith("%llguidance"):
             try:
-                lark = gbnf_to_lark(lark, token_id)
+                lark = gbnf_to_lark(lark, token_id, preserved)
             except GrammarError as error:
                 raise InvalidRequest(f"the grammar cannot be read: {error}", param=param) from error
         compiled = engine_form.of_lark(lark)

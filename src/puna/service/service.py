@@ -84,10 +84,15 @@ class Service:
             raise Unavailable("the server is shutting down", retry_after=5)
         _ = self.facts
 
-    async def prepare_constraint(self, constraint: Constraint) -> Constraint:
-        """The constraint with what the engine needs of it. Raises `InvalidRequest` for one that cannot be enforced."""
-        loop = asyncio.get_running_loop()
-        prepared = await loop.run_in_executor(self._compilers, prepare, constraint, partial(token_of, self.tokenizer))
+    async def prepare_constraint(self, constraint: Constraint, preserved: Sequence[int] = ()) -> Constraint:
+        """The constraint with what the engine needs of it; grammars may spell `preserved` tokens as texts.
+
+        Raises `InvalidRequest` for one that cannot be enforced.
+        """
+        tokenizer = self.tokenizer
+        texts = {tokenizer.piece(token, special=True).decode("utf-8", "replace"): token for token in preserved}
+        work = partial(prepare, constraint, partial(token_of, tokenizer), texts)
+        prepared = await asyncio.get_running_loop().run_in_executor(self._compilers, work)
         if prepared.warnings:
             logger.warning("a schema is not enforced as a whole: %s", "; ".join(prepared.warnings)[:1000])
         return prepared

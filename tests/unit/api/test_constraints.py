@@ -18,8 +18,8 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 ANY = {"type": "object"}
 
 
-def schema(value: Any) -> Constraint:
-    return Constraint("json_schema", json.dumps(value, separators=(",", ":")))
+def schema(value: Any, *, strict: bool = False) -> Constraint:
+    return Constraint("json_schema", json.dumps(value, separators=(",", ":")), strict)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,23 @@ def schema(value: Any) -> Constraint:
         ({"response_format": {"type": "json_object", "schema": SCHEMA}}, schema(SCHEMA), "response_format.schema"),
         (
             {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": SCHEMA}}},
+            schema(SCHEMA, strict=True),
+            "response_format.json_schema.schema",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
             schema(SCHEMA),
             "response_format.json_schema.schema",
         ),
+        ({"response_format": {"type": "json_schema", "schema": SCHEMA}}, schema(SCHEMA), "response_format.schema"),
+        (
+            {"response_format": {"type": "json_object", "schema": SCHEMA, "strict": True}},
+            schema(SCHEMA, strict=True),
+            "response_format.schema",
+        ),
         ({"regex": "a+"}, Constraint("regex", "a+"), "regex"),
         ({"lark": 'start: "x"'}, Constraint("lark", 'start: "x"'), "lark"),
-        ({"choice": ["yes", 'n"o', "é\n"]}, Constraint("lark", 'start: "yes" | "n\\"o" | "é\\n"\n'), "choice"),
+        ({"choice": ["yes", 'n"o', "é\n"]}, Constraint("choice", '["yes","n\\"o","é\\n"]'), "choice"),
     ],
 )
 def test_forms(fields: dict[str, Any], constraint: Constraint | None, name: str | None) -> None:

@@ -257,7 +257,7 @@ async def test_slots_wrap_round() -> None:
         ({"lora": []}, 200),
         ({"lora": [{"id": 0, "scale": 1}]}, 501),
         ({"grammar_lazy": True}, 400),
-        ({"grammar_lazy": True, "grammar": "root ::= x", "grammar_triggers": [{"type": 0, "value": "x"}]}, 501),
+        ({"grammar_lazy": True, "grammar": "root ::= x", "grammar_triggers": "x"}, 400),
     ],
 )
 async def test_what_is_not_served_is_refused_unless_it_changes_nothing(

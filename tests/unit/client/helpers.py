@@ -19,7 +19,7 @@ from tests.unit.client.scenario import Scenario
 class Numbers:
     """Every token is its number and a space."""
 
-    def piece(self, token: int, /) -> bytes:
+    def piece(self, token: int, /, *, special: bool = False) -> bytes:
         return b"%d " % token
 
 

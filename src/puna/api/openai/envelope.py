@@ -12,7 +12,7 @@ import msgspec
 from puna.api.fields import GenerationFields
 from puna.api.figures import progress_object, timings_object, usage_object
 from puna.api.replies import DONE
-from puna.api.result import ResultEncoder, choose_fields
+from puna.api.result import ResultEncoder, choose_fields, warnings_object
 from puna.service.answers import Answer
 from puna.service.ports import Tokenizer
 from puna.service.service import BUILD
@@ -59,7 +59,8 @@ class Envelope:
     def finish(self, choice: dict[str, Any], answer: Answer) -> bytes:
         """The event that ends an answer."""
         timings = timings_object(answer.timings)
-        return self.frame(choice, timings=timings, **self._results.verbose([answer], sent=True))
+        more = {**warnings_object([answer]), **self._results.verbose([answer], sent=True)}
+        return self.frame(choice, timings=timings, **more)
 
     def end(self, answers: Sequence[Answer]) -> bytes:
         """What ends a stream: the usage, where it is asked for, and a word that it is over."""
@@ -67,13 +68,14 @@ class Envelope:
             return DONE
         usage = usage_object(answers, self._n)
         timings = timings_object(answers[0].timings)
-        return self._event({"choices": (), **self._fields, "usage": usage, "timings": timings}) + DONE
+        more = warnings_object(answers)
+        return self._event({"choices": (), **self._fields, "usage": usage, "timings": timings, **more}) + DONE
 
     def whole(self, choices: Sequence[dict[str, Any]], answers: Sequence[Answer]) -> bytes:
         """The reply to a request that does not stream."""
         usage = usage_object(answers, self._n)
         timings = timings_object(answers[0].timings)
-        more = self._results.verbose(answers, sent=False)
+        more = {**warnings_object(answers), **self._results.verbose(answers, sent=False)}
         if answers[0].progress is not None:
             more["prompt_progress"] = progress_object(answers[0].progress)
         return self._encode({"choices": choices, **self._fields, "usage": usage, "timings": timings, **more})

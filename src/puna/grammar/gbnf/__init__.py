@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from puna.grammar.gbnf.clashes import plan
 from puna.grammar.gbnf.emit import emit
 from puna.grammar.gbnf.nodes import GrammarError
@@ -11,12 +14,13 @@ from puna.grammar.gbnf.rules import check_rules, simplify
 __all__ = ["GrammarError", "TokenId", "gbnf_to_lark"]
 
 
-def gbnf_to_lark(text: str, token_id: TokenId = lambda _text: None) -> str:
+def gbnf_to_lark(text: str, token_id: TokenId = lambda _text: None, preserved: Mapping[str, int] = MappingProxyType({})) -> str:
     """The grammar as Lark. Raises `GrammarError` that says what is wrong and in which line.
 
-    `token_id` looks up token references by text, such as `<think>`.
+    `token_id` looks up token references by text, such as `<think>`. Where a text in quotes holds one of the `preserved`
+    tokens, the token may stand in its place.
     """
-    rules = parse(text, token_id)
+    rules = parse(text, token_id, preserved)
     check_rules(rules)
     needed = simplify(rules)
     return emit(needed, plan(needed))

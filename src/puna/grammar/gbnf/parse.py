@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from puna.grammar.charset import ANY, LAST, CharSet
-from puna.grammar.gbnf.nodes import Alt, Chars, GrammarError, Node, Ref, Repeat, Rules, Token, sequence
+from puna.grammar.gbnf.nodes import Alt, Chars, GrammarError, Node, Ref, Repeat, Rules, Seq, Token, sequence
 
 MAX_DEPTH = 50
 """Most parentheses that are open at once."""
@@ -26,15 +27,21 @@ _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]"
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-def parse(text: str, token_id: TokenId = lambda _text: None) -> Rules:
-    """The rules of a grammar. Raises `GrammarError` that names the line."""
-    return _Parser(text, token_id).rules()
+def parse(text: str, token_id: TokenId = lambda _text: None, preserved: Mapping[str, int] = MappingProxyType({})) -> Rules:
+    """The rules of a grammar. Raises `GrammarError` that names the line.
+
+    `preserved` tokens may stand in the place of their texts.
+    """
+    return _Parser(text, token_id, preserved).rules()
 
 
 class _Parser:
-    def __init__(self, text: str, token_id: TokenId) -> None:
+    def __init__(self, text: str, token_id: TokenId, preserved: Mapping[str, int]) -> None:
         self._text = text
         self._token_id = token_id
+        self._preserved = {text: id for text, id in preserved.items() if text}
+        longest_first = sorted(self._preserved, key=len, reverse=True)
+        self._split = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")") if longest_first else None
         self._at = 0
         self._newlines = [found.start() for found in re.finditer("\n", text)]
         self._depth = 0
@@ -115,12 +122,18 @@ class _Parser:
 
     def _literal(self) -> Node:
         self._at += 1
-        chars: list[Node] = []
+        chars: list[str] = []
         while self._here() != '"':
-            code = self._char("the text in quotes")
-            chars.append(Chars(CharSet([(code, code)])))
+            chars.append(chr(self._char("the text in quotes")))
         self._at += 1
-        return sequence(chars)
+        text = "".join(chars)
+        parts = [text] if self._split is None else [part for part in self._split.split(text) if part]
+        return _spelled(text) if len(parts) < 2 and text not in self._preserved else Seq([self._or_token(part) for part in parts])
+
+    def _or_token(self, text: str) -> Node:
+        """The text, or the preserved token that it is the text of."""
+        id = self._preserved.get(text)
+        return _spelled(text) if id is None else Alt([_spelled(text), Token(id)])
 
     def _class(self) -> Node:
         self._at += 1
@@ -230,3 +243,7 @@ class _Parser:
         near = f", at {rest!r}" if rest else ""
         rule = f" (in rule '{self._name[:50]}')" if self._name else ""
         return GrammarError(f"line {self._line()}, column {self._at - start + 1}: {what}{near}{rule}")
+
+
+def _spelled(text: str) -> Node:
+    return sequence([Chars(CharSet.of(char)) for char in text])
