@@ -13,19 +13,21 @@ import msgspec
 from puna.errors import InvalidRequest
 from puna.grammar import engine_form
 from puna.grammar.charset import escape
-from puna.grammar.engine_form import problem_of, shorten, string_problem
+from puna.grammar.engine_form import FUEL, problem_of, shorten, string_problem
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_text
 from puna.grammar.regex import RegexError
-from puna.grammar.schema import Effort, Loss, SchemaError, rewrite_schema
+from puna.grammar.schema import Effort, Loss, SchemaError, TooCostly, rewrite_schema
 from puna.grammar.trigger import LazyTrigger
 from puna.types import Constraint
 
 PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema", "choice": "choice"}
 """The request field that each kind of constraint comes from, for error messages."""
 
-MAX_SECONDS = 1.5
-"""Most time for one schema, the tries with less effort included."""
+MAX_SECONDS = 0.8
+"""Time after which no further try is begun with a schema."""
+
+_FUEL = {Effort.ALL: FUEL // 2, Effort.MUCH: FUEL // 2, Effort.LITTLE: FUEL, Effort.LEAST: FUEL}
 
 MOST_NAMED = 20
 """Most keywords that one error names."""
@@ -85,27 +87,35 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the schema is not valid JSON: {error}", param="json_schema") from error
     deadline = time.monotonic() + MAX_SECONDS
-    first = ""
+    first = "it is too complex"
     for effort in (Effort.ALL,) if strict else sorted(Effort, reverse=True):
-        compiled, losses = _rewritten(schema, effort, deadline)
-        if strict and losses:
-            named = "; ".join(map(str, losses[:MOST_NAMED]))
-            raise InvalidRequest(
-                f"the schema is strict, but not all of it can be enforced: {shorten(named, 4000)}", param="json_schema"
-            )
-        problem = problem_of(compiled)
-        if not problem:
-            return compiled, losses
-        first = first or problem
+        try:
+            compiled, losses = _rewritten(schema, effort, deadline)
+            if strict:
+                _refuse_losses(losses)
+            problem = problem_of(compiled, FUEL if strict else _FUEL[effort])
+            if not problem:
+                return compiled, losses
+        except TooCostly as error:
+            problem = str(error)
+        first = problem if effort is Effort.ALL else first
         if time.monotonic() > deadline:
             break
     raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
+
+
+def _refuse_losses(losses: tuple[Loss, ...]) -> None:
+    if losses:
+        named = shorten("; ".join(map(str, losses[:MOST_NAMED])), 4000)
+        raise InvalidRequest(f"the schema is strict, but not all of it can be enforced: {named}", param="json_schema")
 
 
 def _rewritten(schema: Any, effort: Effort, deadline: float) -> tuple[str, tuple[Loss, ...]]:
     try:
         rewritten, losses = rewrite_schema(schema, string_problem, effort=effort, deadline=deadline)
         return engine_form.of_schema(rewritten), tuple(losses)
+    except TooCostly:
+        raise
     except SchemaError as error:
         raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error
     except RecursionError as error:

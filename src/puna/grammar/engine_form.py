@@ -8,12 +8,15 @@ from typing import Any
 
 from llguidance import LLMatcher, LLParserLimits
 
-LIMITS = LLParserLimits(
-    initial_lexer_fuel=500_000, step_lexer_fuel=100_000, step_max_items=50_000, max_lexer_states=50_000, verbose_errors=False
-)
-"""Of every grammar. Compiling stays near a second, a step near 10 ms, memory below 100 MB."""
+FUEL = 300_000
+"""Work for compiling a grammar: about a second."""
 
-_PATTERN_LIMITS = LLParserLimits(initial_lexer_fuel=100_000, verbose_errors=False)
+LIMITS = LLParserLimits(
+    initial_lexer_fuel=2 * FUEL, step_lexer_fuel=100_000, step_max_items=50_000, max_lexer_states=50_000, verbose_errors=False
+)
+"""Of a grammar at work, which was checked with less before. A step stays near 10 ms, memory below 100 MB."""
+
+_PATTERN_FUEL = 50_000
 
 _JSON_OPTIONS: Any = {"whitespace_flexible": False}
 
@@ -33,8 +36,9 @@ def of_schema(schema: dict[str, Any]) -> str:
     return str(LLMatcher.grammar_from_json_schema(json.dumps(schema), defaults=_JSON_OPTIONS))
 
 
-def problem_of(grammar: str, limits: LLParserLimits = LIMITS) -> str:
-    """What is wrong with a grammar in the engine's form, on one line; empty when it can be compiled."""
+def problem_of(grammar: str, fuel: int = FUEL) -> str:
+    """What is wrong with a grammar in the engine's form; empty when it can be compiled with that much work."""
+    limits = LLParserLimits(initial_lexer_fuel=fuel, verbose_errors=False)
     message = LLMatcher.validate_grammar(grammar, limits=limits)
     if not message or message.startswith("WARNING"):
         return ""
@@ -49,7 +53,7 @@ def string_problem(pattern: str, low: int | None = None, high: int | None = None
         schema["minLength"] = low
     if high is not None:
         schema["maxLength"] = high
-    problem = problem_of(of_schema(schema), _PATTERN_LIMITS)
+    problem = problem_of(of_schema(schema), _PATTERN_FUEL)
     if "Unsatisfiable" in problem:
         return "no text fits it"
     return "it is no regular expression, or too complex" if problem else ""

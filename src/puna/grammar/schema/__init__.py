@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from puna.grammar.schema import applicators, arrays, objects, scalars
-from puna.grammar.schema.document import SchemaError
+from puna.grammar.schema.cost import check_cost
+from puna.grammar.schema.document import SchemaError, TooCostly
 from puna.grammar.schema.finite import prune
 from puna.grammar.schema.limits import check_limits
 from puna.grammar.schema.rewrite import Effort, Handler, Loss, Rewriter, Usable
 
-__all__ = ["Effort", "Loss", "SchemaError", "rewrite_schema"]
+__all__ = ["Effort", "Loss", "SchemaError", "TooCostly", "rewrite_schema"]
 
 _HANDLERS: dict[str, Handler] = {**scalars.HANDLERS, **arrays.HANDLERS, **objects.HANDLERS, **applicators.HANDLERS}
 
@@ -28,4 +29,5 @@ def rewrite_schema(
     rewriter = Rewriter(schema, _HANDLERS, usable, effort, deadline)
     made = rewriter.run()
     prune(made)
+    check_cost(made)
     return made, list(rewriter.losses)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from puna.grammar.schema.conditionals import by_property
 from puna.grammar.schema.document import SchemaError
 from puna.grammar.schema.negate import negate
 from puna.grammar.schema.one_of import one_of
@@ -36,8 +37,11 @@ def reference(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:
 
 def all_of(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:
     """`allOf`."""
-    parts = list_of(node, keyword, value)
-    node.more += [rewriter.rewrite(part, node.place.child(keyword, index), infer=False) for index, part in enumerate(parts)]
+    parts = [(part, node.place.child(keyword, index)) for index, part in enumerate(list_of(node, keyword, value))]
+    if rewriter.effort >= Effort.MUCH:
+        made, parts = by_property(rewriter, parts)
+        node.more += made
+    node.more += [rewriter.rewrite(part, place, infer=False) for part, place in parts]
 
 
 def any_of_(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:

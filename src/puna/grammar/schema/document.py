@@ -18,6 +18,10 @@ class SchemaError(ValueError):
         self.pointer = pointer
 
 
+class TooCostly(SchemaError):
+    """Writing a schema out would take too long."""
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """The resource that a place belongs to: references without a host or a path are relative to it."""

@@ -11,7 +11,7 @@ MAX_VALUES = 100_000
 """Most objects, lists and single values in all."""
 
 MAX_PROPERTIES = 5_000
-MAX_ENUM = 20_000
+MAX_ENUM = 50_000
 """Most values of all `enum`s together."""
 
 MAX_PATTERN = 4_096

@@ -74,6 +74,8 @@ def _members(rewriter: Rewriter, node: Node) -> Members:
         elif rest is not False and rewritten is not True:
             rewriter.lose(place, "patternProperties", f"{pattern[:100]!r}: {made}")
     required = _required(node)
+    if patterns and not rewriter.enough(node, "patternProperties", Effort.LITTLE):
+        patterns = {}
     if rewriter.effort < Effort.ALL and patterns:
         patterns = _merged(patterns)
         (pattern,) = patterns

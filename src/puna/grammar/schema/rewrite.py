@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from puna.grammar.schema.document import Document, Place, Schema, SchemaError
+from puna.grammar.schema.document import Document, Place, Schema, SchemaError, TooCostly
 from puna.grammar.schema.values import KEYWORD_TYPES, TYPES, listed_types
 
 MAX_SCHEMAS = 60_000
@@ -167,9 +167,18 @@ class Rewriter:
             return False
         if not node.out and len(more) <= 1:
             return more[0] if more else True
+        if self.effort is Effort.LEAST and more:
+            return self._largest(node, more)
         if more:
             node.out["allOf"] = [self.solid(part) for part in more]
         return node.out
+
+    def _largest(self, node: Node, more: list[Any]) -> Schema:
+        """One part alone, the one that says most: nothing has to be combined then."""
+        for keyword in _APPLICATORS & node.schema.keys():
+            self.lose(node.place, keyword, "with it the schema is too complex")
+        largest: Schema = max([node.out, *more], key=_size)
+        return largest
 
     def _check_string(self, node: Node) -> None:
         """Give up bounds on the length where they make a pattern too complex."""
@@ -192,10 +201,10 @@ class Rewriter:
         self.losses[Loss(place.pointer, keyword, reason)] = None
 
     def count(self, n: int = 1) -> None:
-        """Count work. Raises `SchemaError` when it is too much."""
+        """Count work. Raises `TooCostly` when it is too much."""
         self._n_schemas += n
         if self._n_schemas > MAX_SCHEMAS or time.monotonic() > self._deadline:
-            raise SchemaError("#", "it is too complex: written out it has too many parts")
+            raise TooCostly("#", "written out it has too many parts")
 
     def target(self, reference: Any, place: Place) -> tuple[Any, Place] | None:
         """What a reference leads to, references to references followed; None for what is not in the document."""
@@ -218,6 +227,11 @@ class Rewriter:
 
 _COMPANY = frozenset({"type", "enum", "const", "$ref", "allOf", "anyOf", "oneOf", "not", "if", "format"})
 """Keywords beside which a schema without a type is taken at its word."""
+
+
+_APPLICATORS = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "dependencies", "dependentRequired", "dependentSchemas"}
+)
 
 
 def _size(schema: Any) -> int:
