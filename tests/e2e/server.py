@@ -88,10 +88,10 @@ class Server:
             return False
 
     def worker_pids(self) -> list[int]:
-        """The server's living descendants, as /proc knows them."""
+        """The engine workers among the server's living descendants, as /proc knows them."""
         found = descendants(self.pid)
         self._family.update(found)
-        return found
+        return [pid for pid in found if b"puna.engine.worker" in command_line(pid)]
 
     def stop(self, timeout: float = 15.0) -> None:
         """SIGTERM; the server must exit with 0 and take its worker along."""
@@ -203,6 +203,14 @@ def descendants(pid: int) -> list[int]:
         frontier = {child for child, parent in parents.items() if parent in frontier}
         found += sorted(frontier)
     return found
+
+
+def command_line(pid: int) -> bytes:
+    """What a process was started with; empty for one that has just ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def running(pid: int) -> bool:

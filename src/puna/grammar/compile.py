@@ -25,7 +25,10 @@ PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "j
 """The request field that each kind of constraint comes from, for error messages."""
 
 MAX_SECONDS = 0.8
-"""Time after which no further try is begun with a schema."""
+"""Processor time after which no further try is begun with a schema."""
+
+MAX_COMPILE = 0.5
+"""Processor time for compiling a schema: the engine will compile it again, while others wait for their next token."""
 
 _FUEL = {Effort.ALL: FUEL // 2, Effort.MUCH: FUEL // 2, Effort.LITTLE: FUEL, Effort.LEAST: FUEL}
 
@@ -86,20 +89,23 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
         schema = msgspec.json.decode(source)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the schema is not valid JSON: {error}", param="json_schema") from error
-    deadline = time.monotonic() + MAX_SECONDS
+    deadline = time.thread_time() + MAX_SECONDS
     first = "it is too complex"
     for effort in (Effort.ALL,) if strict else sorted(Effort, reverse=True):
         try:
             compiled, losses = _rewritten(schema, effort, deadline)
             if strict:
                 _refuse_losses(losses)
+            begin = time.thread_time()
             problem = problem_of(compiled, FUEL if strict else _FUEL[effort])
+            if not problem and time.thread_time() - begin > MAX_COMPILE:
+                problem = "it takes too long to compile"
             if not problem:
                 return compiled, losses
         except TooCostly as error:
             problem = str(error)
         first = problem if effort is Effort.ALL else first
-        if time.monotonic() > deadline:
+        if time.thread_time() > deadline:
             break
     raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
 

@@ -22,19 +22,22 @@ from puna.server.hosts import HostCheck
 from puna.server.metrics import Metrics, metrics_router
 from puna.server.page import page_router
 from puna.server.request_log import RequestLog
+from puna.service.grammars import Preparer
 from puna.service.ports import Engine
 from puna.service.service import Service
 
 DESCRIPTION = "A local LLM server for GGUF models. Unknown fields are ignored; null is the same as leaving a field out."
 
 
-def create_app(engine: Engine, settings: ServerSettings) -> FastAPI:
+def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | None = None) -> FastAPI:
     """The app that serves one engine. Works while the model still loads: model routes then answer 503.
+
+    `grammars` prepares constraints; without it threads of this process do.
 
     The `Service` is found at `app.state.service`, for whoever has to tell it that the server is shutting down.
     """
     metrics = Metrics(engine)
-    service = Service(engine, settings, metrics)
+    service = Service(engine, settings, metrics, grammars)
     middleware = [
         Middleware(Cors, origins=settings.cors_origins),
         Middleware(HostCheck, bound_to=settings.host, allowed=settings.allowed_hosts),

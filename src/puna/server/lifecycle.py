@@ -18,6 +18,7 @@ from puna.config import ServerSettings
 from puna.errors import NotSupported, StartupError
 from puna.log import logger
 from puna.server.app import create_app
+from puna.service.grammars import ProcessPreparer
 from puna.service.ports import Engine
 from puna.service.service import Service
 
@@ -64,7 +65,7 @@ class Lifecycle:
         self._engine = engine
         self._settings = settings
         self._socket = listening
-        app: FastAPI = create_app(engine, settings)
+        app: FastAPI = create_app(engine, settings, ProcessPreparer())
         self._service: Service = app.state.service
         self._http = HttpServer(http_config(app))
         self._stop = asyncio.Event()
@@ -92,6 +93,7 @@ class Lifecycle:
                 task.cancel()
             await asyncio.gather(loading, stopping, return_exceptions=True)
             await self._engine.stop()
+            await self._service.aclose()
             self._http.should_exit = True
             await serving
 

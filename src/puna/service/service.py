@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import PurePath
 
 from puna import __version__
 from puna.config import ServerSettings
 from puna.errors import InvalidRequest, NotSupported, PunaError, Unavailable
-from puna.grammar import deep_pool, prepare
+from puna.grammar.gbnf import token_names
+from puna.grammar.process import Job
 from puna.log import logger
 from puna.service.chat import ChatRenderer
+from puna.service.grammars import Preparer, ThreadPreparer
 from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
 from puna.service.prompts import token_of
@@ -27,14 +28,21 @@ BUILD = f"puna-{__version__}"
 class Service:
     """One engine and the settings of the server around it."""
 
-    def __init__(self, engine: Engine, settings: ServerSettings, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: ServerSettings,
+        observer: Observer | None = None,
+        grammars: Preparer | None = None,
+    ) -> None:
+        """Without `grammars` constraints are prepared on threads."""
         self.engine = engine
         self.settings = settings
         self._observer = observer or Nobody()
         self.turns = Turns()
         """Of requests that supersede each other, by the caller's own key."""
         self._draining = False
-        self._compilers = deep_pool(2, "grammar")
+        self._grammars = grammars or ThreadPreparer()
         self._chat: tuple[ModelFacts, ChatRenderer | NotSupported] | None = None
 
     @property
@@ -90,9 +98,10 @@ class Service:
         Raises `InvalidRequest` for one that cannot be enforced.
         """
         tokenizer = self.tokenizer
+        names = token_names(constraint.source) if constraint.kind == "gbnf" else ()
+        tokens = {name: id for name in names if (id := token_of(tokenizer, name)) is not None}
         texts = {tokenizer.piece(token, special=True).decode("utf-8", "replace"): token for token in preserved}
-        work = partial(prepare, constraint, partial(token_of, tokenizer), texts)
-        prepared = await asyncio.get_running_loop().run_in_executor(self._compilers, work)
+        prepared = await self._grammars.prepare(Job(constraint, tokens, texts))
         if prepared.warnings:
             logger.warning("a schema is not enforced as a whole: %s", "; ".join(prepared.warnings)[:1000])
         return prepared
@@ -128,6 +137,10 @@ class Service:
             await asyncio.gather(*(stream.aclose() for stream in streams))
             raise
         return streams
+
+    async def aclose(self) -> None:
+        """Give back what is held beside the engine."""
+        await self._grammars.aclose()
 
     def drain(self) -> None:
         """Refuse new work from now on."""

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from puna.grammar.gbnf.clashes import plan
 from puna.grammar.gbnf.emit import emit
 from puna.grammar.gbnf.nodes import GrammarError
-from puna.grammar.gbnf.parse import TokenId, parse
+from puna.grammar.gbnf.parse import TokenId, parse, token_names
 from puna.grammar.gbnf.rules import check_rules, simplify
 
-__all__ = ["GrammarError", "TokenId", "gbnf_to_lark"]
+__all__ = ["GrammarError", "TokenId", "gbnf_to_lark", "token_names"]
 
 
 def gbnf_to_lark(text: str, token_id: TokenId = lambda _text: None, preserved: Mapping[str, int] = MappingProxyType({})) -> str:

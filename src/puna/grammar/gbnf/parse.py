@@ -27,6 +27,15 @@ _ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]"
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
+MAX_NAMES = 256
+
+
+def token_names(text: str) -> list[str]:
+    """Texts that a grammar may refer to as tokens; among them may be some that it does not."""
+    found = dict.fromkeys(re.findall(r"<[^<>\[\]\r\n]{1,100}>", text))
+    return list(found)[:MAX_NAMES]
+
+
 def parse(text: str, token_id: TokenId = lambda _text: None, preserved: Mapping[str, int] = MappingProxyType({})) -> Rules:
     """The rules of a grammar. Raises `GrammarError` that names the line.
 

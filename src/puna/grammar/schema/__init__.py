@@ -23,7 +23,7 @@ def rewrite_schema(
     """The schema for the engine, and the keywords that it does not enforce. Raises `SchemaError`.
 
     `usable` says what is wrong with a pattern for strings between two lengths, nothing for one that can be enforced.
-    `deadline` is a time on the monotonic clock.
+    `deadline` is a time of this thread's processor clock.
     """
     check_limits(schema)
     rewriter = Rewriter(schema, _HANDLERS, usable, effort, deadline)

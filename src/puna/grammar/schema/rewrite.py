@@ -203,7 +203,7 @@ class Rewriter:
     def count(self, n: int = 1) -> None:
         """Count work. Raises `TooCostly` when it is too much."""
         self._n_schemas += n
-        if self._n_schemas > MAX_SCHEMAS or time.monotonic() > self._deadline:
+        if self._n_schemas > MAX_SCHEMAS or time.thread_time() > self._deadline:
             raise TooCostly("#", "written out it has too many parts")
 
     def target(self, reference: Any, place: Place) -> tuple[Any, Place] | None:
