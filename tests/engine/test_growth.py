@@ -17,6 +17,7 @@ LONG = Sampling(temperature=0, ignore_eos=True)
 @pytest.fixture(params=["split", "unified"])
 def driver(request: pytest.FixtureRequest, tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Driver:
     monkeypatch.setattr(sizing, "FIRST_N_CTX", 256)
+    monkeypatch.setattr(sizing, "SHORT_N_CTX", 256)
     return Driver(tiny_llama, n_ctx=0, layout=request.param)
 
 
@@ -86,3 +87,20 @@ def test_without_memory_only_the_long_request_fails(driver: Driver) -> None:
     assert driver.text(other) == "other text " * 6
     assert driver.ask("1", force="fine").end == "eos"
     assert len(driver.warnings) == 1
+
+
+def test_states_move_between_attention_kinds_with_all_they_hold(tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was kept with flash attention serves without it."""
+    monkeypatch.setattr(sizing, "SHORT_N_CTX", 256)
+    monkeypatch.setattr(sizing, "FIRST_N_CTX", 1024)
+    prompt = tuple(5 + (7 * i) % 300 for i in range(200))
+    plain = Driver(tiny_llama, n_ctx=0, flash_attention="off").ask(prompt, max_tokens=30, sampling=LONG)
+    driver = Driver(tiny_llama, n_ctx=0, flash_attention="auto")
+    assert driver.engine._arena.length == 256
+    driver.ask(prompt, max_tokens=1)
+    driver.ask(tuple(9 + i % 90 for i in range(400)), max_tokens=1)
+    assert driver.engine._arena.length == 1024
+    after = driver.ask(prompt, max_tokens=30, sampling=LONG)
+    assert after.read == 1
+    assert after.tokens == plain.tokens
+    assert driver.warnings == []

@@ -76,6 +76,7 @@ def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
         cell=sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v),
         free=_free_memory(),
         fixed=not model.can_cut and not _unified(settings),
+        short=_adaptive_attention(settings) and model.can_cut,
     )
 
 
@@ -92,7 +93,7 @@ def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: 
             n_threads=threads,
             n_threads_batch=threads_batch,
             unified=_unified(settings),
-            flash_attention=_flash_attention(settings),
+            flash_attention=_flash_attention(settings, length),
             cache_type_k=settings.cache_type_k,
             cache_type_v=settings.cache_type_v,
             rope_scaling=settings.rope_scaling,
@@ -123,11 +124,20 @@ def _unified(settings: EngineSettings) -> bool:
     return settings.layout == "unified"
 
 
-def _flash_attention(settings: EngineSettings) -> bool:
-    """Flash attention halves decoding speed at depth on CPUs; quantized values need it, accelerators like it."""
-    if settings.flash_attention != "auto":
-        return settings.flash_attention == "on"
-    return settings.cache_type_v not in ("f32", "f16", "bf16") or library.has_accelerator()
+def _flash_attention(settings: EngineSettings, length: int) -> bool:
+    """Whether a context for sequences of this length uses flash attention.
+
+    On CPUs it is faster for short sequences and slower, by a third and more, for long ones. Quantized values need it,
+    and accelerators like it.
+    """
+    if _adaptive_attention(settings):
+        return length <= sizing.SHORT_N_CTX
+    return settings.flash_attention != "off"
+
+
+def _adaptive_attention(settings: EngineSettings) -> bool:
+    quantized = settings.cache_type_v not in ("f32", "f16", "bf16")
+    return settings.flash_attention == "auto" and not quantized and not library.has_accelerator()
 
 
 def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mode: bool) -> ModelFacts:
@@ -146,7 +156,7 @@ def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mo
         n_ctx=size.n_ctx,
         n_slots=size.n_slots,
         layout="unified" if _unified(settings) else "split",
-        flash_attention=_flash_attention(settings),
+        flash_attention=_flash_attention(settings, size.n_ctx),
         n_threads=threads,
         n_threads_batch=threads_batch,
         chat_template=model.chat_template,

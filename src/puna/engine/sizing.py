@@ -10,6 +10,9 @@ from puna.errors import StartupError
 FIRST_N_CTX = 2048
 """Tokens of a sequence that the context has room for at first; it grows when one needs more."""
 
+SHORT_N_CTX = 512
+"""The first length where short sequences are computed in a way of their own: flash attention pays there on CPUs."""
+
 MOST_SLOTS = 16
 FIRST_SHARE = 0.1
 """Share of the free memory that cells may take at first, which decides how many slots there are."""
@@ -54,7 +57,9 @@ class Size:
 
     def next_length(self, needed: int) -> int:
         """The length to grow to so that a sequence of `needed` tokens fits."""
-        length = self.first
+        if needed <= self.first:
+            return self.first
+        length = max(self.first, FIRST_N_CTX)
         while length < needed:
             length *= 2
         return min(length, self.n_ctx)
@@ -77,12 +82,15 @@ def cell_bytes(metadata: Mapping[str, str], n_layer: int, n_embd: int, type_k: s
     return max(1, int(n_layer * n_head_kv * (key * k_bytes + value * v_bytes)))
 
 
-def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int, fixed: bool = False) -> Size:
+def choose_size(
+    *, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: int, fixed: bool = False, short: bool = False
+) -> Size:
     """Fill in what the user left open (0).
 
     `cell` is bytes a token, `free` the bytes of memory that are free. A sequence may become as long as the user says,
     else as long as the model was trained for, halved until it fits. There are as many slots as the user says, else as
-    many as the first length leaves memory for; with `fixed`, as the greatest length does.
+    many as the first length leaves memory for; with `fixed`, as the greatest length does. With `short` the first
+    context is only for short sequences.
 
     Raises `StartupError` for a length of which not even one sequence fits.
     """
@@ -99,7 +107,7 @@ def choose_size(*, n_ctx: int, n_slots: int, n_ctx_train: int, cell: int, free: 
     first = min(limit, FIRST_N_CTX)
     room, length = (grown, limit) if fixed else (int(free * FIRST_SHARE), first)
     slots = n_slots or max(1, min(MOST_SLOTS, room // (length * cell)))
-    return Size(limit, slots, first, cell, grown, fixed)
+    return Size(limit, slots, min(first, SHORT_N_CTX) if short else first, cell, grown, fixed)
 
 
 def choose_cache(cache_ram: int, free: int) -> int:

@@ -15,7 +15,7 @@ from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.library import C
 from puna.llama.model import Model
-from puna.llama.state import State, restream
+from puna.llama.state import State, StateFormatError, adapt
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -91,6 +91,7 @@ class Context:
         self._memory = C.llama_get_memory(self._p)
         self._n_stream = 1 if unified else n_seq_max
         self._plain = model.can_cut
+        self._transposed = not flash_attention
         self.n_vocab = model.vocab.n_tokens
         self.n_ctx = int(C.llama_n_ctx(self._p))
         self.n_ctx_seq = int(C.llama_n_ctx_seq(self._p))
@@ -167,10 +168,15 @@ class Context:
     def load(self, sequence: int, state: State) -> bool:
         """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it.
 
-        The state may come from a context of another size or, for memory that can be cut, with other sequences.
+        The state may come from a context of another size; for memory that can be cut also from one with another number
+        of sequences or with flash attention the other way.
         """
         if self._plain:
-            state = restream(state, self._n_stream)
+            try:
+                state = adapt(state, n_stream=self._n_stream, transposed=self._transposed)
+            except StateFormatError:
+                self.drop(sequence)
+                return False
         pointer = ctypes.cast(state.ctypes.data, ctypes.POINTER(ctypes.c_uint8))
         if int(C.llama_state_seq_set_data(self._p, pointer, state.size, sequence)) == state.size:
             return True

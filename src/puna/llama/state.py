@@ -1,4 +1,16 @@
-"""The bytes of a saved sequence, as far as they have to be understood. Source: libllama's `llama_kv_cache::state_write`."""
+"""The bytes of a saved sequence, as far as they have to be understood. Source: libllama's `llama_kv_cache::state_write`.
+
+    magic, sequence id, number of streams          32 bits each
+    for every stream its number of cells           32 bits; all but the sequence's own have none
+    and behind the count that is not zero:
+        for every cell position, 1, sequence id    32 bits each
+        transposed?, number of layers              32 bits each
+        for every layer the keys                   type (32 bits), bytes a row (64 bits), a row a cell
+        for every layer the values                 likewise, or transposed:
+                                                   type, bytes an element, elements a cell (32 bits), a row an element
+
+Values lie transposed without flash attention. All this holds for plain attention memory; other kinds keep more.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +19,89 @@ import numpy.typing as npt
 
 State = npt.NDArray[np.uint8]
 
-N_STREAM_AT = 8
-"""Byte offset of the number of streams, after a magic number and the sequence's id."""
+HEAD = 8
+"""Bytes before the number of streams."""
 
-COUNTS_AT = 12
+CELL = 12
+"""Bytes of a cell's position and sequence."""
+
+ELEMENT_BYTES = {0: 4, 1: 2, 30: 2}
+"""Types whose elements stand alone (f32, f16, bf16), so that values of that type can be transposed."""
 
 
-def restream(state: State, n_stream: int) -> State:
-    """The same state for a context with another number of streams.
+class StateFormatError(ValueError):
+    """The bytes are not laid out as expected."""
 
-    A state lists every stream's cells, though all but the sequence's own have none: a count of 32 bits each, the cells
-    behind theirs. For plain attention memory only; others keep more than one such list.
+
+def adapt(state: State, *, n_stream: int, transposed: bool) -> State:
+    """The same state for a context with another number of streams, or with its values the other way round.
+
+    Raises `StateFormatError` for bytes that are not understood; then nothing can be made of the state.
     """
-    (old,) = state[N_STREAM_AT:COUNTS_AT].view(np.uint32)
-    if old == n_stream:
+    old = _number(state, HEAD)
+    counts = [_number(state, HEAD + 4 + 4 * i) for i in range(old)]
+    used = [i for i, count in enumerate(counts[: _first(counts) + 1]) if count]
+    if len(used) != 1:
+        raise StateFormatError("a state without cells")
+    begin = HEAD + 4 + 4 * used[0]
+    own = state[begin : len(state) - 4 * (old - used[0] - 1)]
+    turned = _turn(own) if _is_transposed(own) != transposed else own
+    if turned is own and old == n_stream:
         return state
-    counts = state[COUNTS_AT : COUNTS_AT + 4 * int(old)].view(np.uint32)
-    before = int(np.argmax(counts != 0))
-    after = int(old) - before - 1
-    own = state[COUNTS_AT + 4 * before : len(state) - 4 * after]
-    moved = np.zeros(COUNTS_AT + len(own) + 4 * (n_stream - 1), np.uint8)
-    moved[:COUNTS_AT] = state[:COUNTS_AT]
-    moved[N_STREAM_AT:COUNTS_AT].view(np.uint32)[0] = n_stream
-    moved[COUNTS_AT : COUNTS_AT + len(own)] = own
-    return moved
+    made = np.zeros(HEAD + 4 + len(turned) + 4 * (n_stream - 1), np.uint8)
+    made[:HEAD] = state[:HEAD]
+    made[HEAD : HEAD + 4] = _bytes(n_stream, np.uint32)
+    made[HEAD + 4 : HEAD + 4 + len(turned)] = turned
+    return made
+
+
+def _first(counts: list[int]) -> int:
+    """Index of the first stream that has cells: what stands behind its count are cells, not counts."""
+    return next((i for i, count in enumerate(counts) if count), len(counts))
+
+
+def _is_transposed(own: State) -> bool:
+    flag = _number(own, 4 + CELL * _number(own, 0))
+    if flag > 1:
+        raise StateFormatError("cells with more than a position")
+    return bool(flag)
+
+
+def _turn(own: State) -> State:
+    """Transpose the values of one stream's part."""
+    count = _number(own, 0)
+    at = 4 + CELL * count
+    transposed, n_layer = _number(own, at), _number(own, at + 4)
+    keys = at + 8
+    for _ in range(n_layer):
+        keys += 12 + count * _number(own, keys + 4)
+    parts = [own[:at], _bytes(1 - transposed, np.uint32), own[at + 4 : keys]]
+    at = keys
+    for _ in range(n_layer):
+        kind = _number(own, at)
+        if kind not in ELEMENT_BYTES:
+            raise StateFormatError(f"values of type {kind} cannot be transposed")
+        element = ELEMENT_BYTES[kind]
+        width = _number(own, at + 8) if transposed else _number(own, at + 4) // element
+        size = count * width * element
+        cells = own[at + 12 : at + 12 + size]
+        if len(cells) != size:
+            raise StateFormatError("values are cut short")
+        shape = (width, count, element) if transposed else (count, width, element)
+        turned = np.ascontiguousarray(cells.reshape(shape).swapaxes(0, 1)).reshape(-1)
+        row = _bytes(width * element, np.uint64) if transposed else _bytes((element, width), np.uint32)
+        parts += [own[at : at + 4], row, turned]
+        at += 12 + size
+    if at != len(own):
+        raise StateFormatError(f"{len(own) - at} bytes are left over")
+    return np.concatenate(parts)
+
+
+def _number(state: State, at: int) -> int:
+    if at + 4 > len(state):
+        raise StateFormatError("the state is cut short")
+    return int(state[at : at + 4].view(np.uint32)[0])
+
+
+def _bytes(value: int | tuple[int, ...], kind: type[np.uint32] | type[np.uint64]) -> State:
+    return np.atleast_1d(np.array(value, kind)).view(np.uint8)

@@ -39,6 +39,12 @@ def test_a_small_model_starts_small_and_may_grow_to_its_whole_length() -> None:
     assert [chosen.seats(n) for n in (2048, 4096, 8192)] == [16, 16, 16]
 
 
+def test_short_sequences_may_have_a_context_of_their_own_first() -> None:
+    chosen = choose_size(n_ctx=0, n_slots=0, n_ctx_train=8192, cell=20_000, free=16 * GIB, short=True)
+    assert (chosen.first, chosen.n_slots) == (512, MOST_SLOTS)
+    assert [chosen.next_length(n) for n in (512, 513, 2049)] == [512, 2048, 4096]
+
+
 def test_little_memory_means_fewer_slots_and_a_lower_limit() -> None:
     assert size(free=GIB).n_slots == 2
     assert size(free=GIB).n_ctx == 8192

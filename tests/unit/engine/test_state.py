@@ -1,0 +1,75 @@
+"""Saved states taken apart and put together: pure bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from puna.llama.state import State, StateFormatError, adapt
+
+
+def u32(*numbers: int) -> bytes:
+    return np.array(numbers, np.uint32).tobytes()
+
+
+def made(
+    *, stream: int, n_stream: int, transposed: bool, count: int = 5, width: int = 6, kind: int = 1, layers: int = 2
+) -> State:
+    """A state whose values are 0, 1, 2 ... in the order of cells."""
+    element = {0: 4, 1: 2}[kind]
+    own = u32(count) + b"".join(u32(position, 1, stream) for position in range(count)) + u32(transposed, layers)
+    for layer in range(layers):
+        own += u32(kind) + np.uint64(8).tobytes() + bytes([layer] * 8 * count)
+    for layer in range(layers):
+        values = (np.arange(count * width).reshape(count, width) + layer).astype(np.uint16 if element == 2 else np.uint32)
+        head = u32(kind, element, width) if transposed else u32(kind) + np.uint64(width * element).tobytes()
+        own += head + np.ascontiguousarray(values.T if transposed else values).tobytes()
+    whole = u32(0xAF143CE1, stream, n_stream) + u32(*[0] * stream) + own + u32(*[0] * (n_stream - stream - 1))
+    return np.frombuffer(whole, np.uint8)
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("n_stream", [1, 2, 4, 9])
+@pytest.mark.parametrize("stream", [0, 1, 3])
+def test_any_form_becomes_any_other(stream: int, n_stream: int, transposed: bool, kind: int) -> None:
+    state = made(stream=stream, n_stream=4, transposed=not transposed, kind=kind)
+    adapted = adapt(state, n_stream=n_stream, transposed=transposed)
+    expected = made(stream=0, n_stream=n_stream, transposed=transposed, kind=kind)
+    if n_stream == 4:
+        back = adapt(adapted, n_stream=4, transposed=not transposed)
+        assert back[12:16].any() or stream
+    own = adapted[12 : len(adapted) - 4 * (n_stream - 1)]
+    wanted = expected[12 : len(expected) - 4 * (n_stream - 1)].copy()
+    for cell in range(5):  # cells keep the id they were saved under, which the engine does not look at
+        at = 4 + 12 * cell + 8
+        wanted[at : at + 4] = own[at : at + 4]
+    np.testing.assert_array_equal(own, wanted)
+
+
+def test_what_fits_is_left_alone() -> None:
+    state = made(stream=1, n_stream=3, transposed=True)
+    assert adapt(state, n_stream=3, transposed=True) is state
+
+
+@pytest.mark.parametrize("n", [0, 8, 11, 40, 100])
+def test_short_bytes_are_refused(n: int) -> None:
+    state = made(stream=0, n_stream=2, transposed=True)
+    with pytest.raises(StateFormatError):
+        adapt(state[:n], n_stream=2, transposed=False)
+
+
+def test_quantized_values_cannot_be_turned() -> None:
+    state = made(stream=0, n_stream=1, transposed=False).copy()
+    at = int(np.flatnonzero(state.view(np.uint8) == 1)[0])
+    assert at >= 0
+    keys = 12 + 4 + 12 * 5 + 8 + 2 * (12 + 40)
+    state[keys : keys + 4] = np.array([8], np.uint32).view(np.uint8)
+    with pytest.raises(StateFormatError, match="type 8"):
+        adapt(state, n_stream=1, transposed=True)
+
+
+def test_left_over_bytes_are_refused() -> None:
+    state = np.concatenate([made(stream=0, n_stream=1, transposed=True), np.zeros(4, np.uint8)])
+    with pytest.raises(StateFormatError, match="left over"):
+        adapt(state, n_stream=1, transposed=False)
