@@ -82,6 +82,16 @@ def test_prompt_probabilities_alone(driver: Driver) -> None:
     assert {prob.top for prob in answer.prompt_probs} == {()}
 
 
+def test_a_preempted_prompt_is_scored_once(driver: Driver) -> None:
+    prompt = tuple(5 + (7 * i) % 300 for i in range(150))
+    answer = driver.submit(prompt, max_tokens=1, prompt_probs=True, sampling=ON)
+    driver.step()
+    assert 0 < len(answer.prompt_probs) < 149
+    driver.engine._preempt(driver.engine._scheduler.running[0])
+    driver.run()
+    assert [prob.id for prob in answer.prompt_probs] == list(prompt[1:])
+
+
 def test_deterministic_requests_are_the_same_under_any_load_and_cache(tiny_llama: Path) -> None:
     hot = Sampling(temperature=1.5, top_k=0, top_p=1, min_p=0, seed=3, n_probs=1, ignore_eos=True)
     prompt = tuple(5 + (11 * i) % 300 for i in range(150))

@@ -274,11 +274,13 @@ class Engine:
     def _report_prompt(self, sequence: Sequence, row: int, position: int) -> None:
         """The probabilities of the prompt tokens that follow the rows just computed."""
         n_probs = sequence.generation.sampling.n_probs
+        first = max(position, sequence.n_scored)  # a preempted prompt is read again, but not reported again
         last = min(sequence.n_done, sequence.n_prompt - 1)
         probs = tuple(
-            before_chain(self._runner.logits(row + i), sequence.tokens[position + i + 1], n_probs) for i in range(last - position)
+            before_chain(self._runner.logits(row + at - position), sequence.tokens[at + 1], n_probs) for at in range(first, last)
         )
         if probs:
+            sequence.n_scored = last
             self._outputs.append(Output(id=sequence.id, prompt_probs=probs, slot=sequence.slot))
 
     def _report_progress(self, sequence: Sequence) -> None:

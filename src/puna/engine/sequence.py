@@ -44,6 +44,8 @@ class Sequence:
     first_token: float = 0.0
     """When it produced its first token; 0 before that."""
     last_progress: int = 0
+    n_scored: int = 0
+    """Prompt tokens, the first left out, whose probabilities were reported."""
     n_dropped: int = 0
     """Tokens that context shifts have taken out of `tokens`."""
     n_fresh: int = 0
