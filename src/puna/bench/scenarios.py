@@ -12,6 +12,7 @@ from typing import Any
 from puna.bench import prompts
 from puna.bench.client import Target
 from puna.bench.record import Record
+from puna.bench.schema import SCHEMA, is_valid
 from puna.bench.stats import cached_share, of_streams, percentile
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -114,6 +115,31 @@ async def chats(target: Target, seed: Seed) -> dict[str, float]:
     return figures if cached is None else {**figures, "cached": cached}
 
 
+async def constrained(target: Target, seed: Seed) -> dict[str, float]:
+    """Objects of one schema, one after another, and free text of about their length beside them for comparison."""
+    response_format = {"type": "json_schema", "json_schema": {"name": "product", "schema": SCHEMA, "strict": True}}
+    bodies = [
+        prompts.chat([("user", f"Describe product {prompts.words(3, (*seed, index))} as JSON.")], 200, ignore_eos=False)
+        for index in range(8)
+    ]
+    begin = time.perf_counter()
+    records = [await target.stream(CHAT, {**body, "response_format": response_format}) for body in bodies]
+    wall = time.perf_counter() - begin
+    check(records)
+    if bad := [record.text for record in records if not is_valid(record.text)]:
+        raise Failed(f"{len(bad)} of {len(records)} replies do not fit the schema, such as {bad[0][:80]!r}")
+    free = [await target.stream(CHAT, {**body, "max_tokens": 64, "ignore_eos": True}) for body in bodies]
+    check(free)
+    tokens = sum(record.tokens for record in records)
+    return {
+        "objects_s": len(records) / wall,
+        "tokens_s": tokens / wall,
+        "free_tokens_s": sum(record.tokens for record in free) / sum(record.end - record.start for record in free),
+        "output_tokens": tokens / len(records),
+        "wall": wall,
+    }
+
+
 class Running:
     """Streams that go on in the background while something else is measured."""
 
@@ -193,5 +219,6 @@ SCENARIOS = (
     Scenario("shared16", "16 clients, one new system prompt of 1,400 tokens, 32 out", shared),
     Scenario("prefill", "2,000 tokens in, 1 out", prefill),
     Scenario("interference", "4 running streams while 2,000 tokens are read", interference),
+    Scenario("schema", "8 objects of a schema in turn, then free text", constrained),
     Scenario("chats24", "24 chats in turn, 3 turns each; figures of turns 2 and 3", chats),
 )

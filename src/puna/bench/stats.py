@@ -25,6 +25,8 @@ class Metric:
 
 METRICS: Mapping[str, Metric] = {
     "tokens_s": Metric("tokens/s, all streams", "", more_is_better=True),
+    "objects_s": Metric("objects/s", "", 2, more_is_better=True),
+    "free_tokens_s": Metric("tokens/s, free text", "", more_is_better=True),
     "cold_tokens_s": Metric("tokens/s with prefill", "", more_is_better=True),
     "prompt_tokens_s": Metric("prompt tokens/s", "", more_is_better=True),
     "busy_prompt_tokens_s": Metric("prompt tokens/s beside streams", "", more_is_better=True),
