@@ -13,9 +13,9 @@ import msgspec
 from puna.errors import InvalidRequest
 from puna.grammar import engine_form
 from puna.grammar.charset import escape
-from puna.grammar.engine_form import FUEL, problem_of, shorten, string_problem
+from puna.grammar.engine_form import FUEL, MAX_FUEL, problem_of, shorten, string_problem
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
-from puna.grammar.limits import check_text
+from puna.grammar.limits import check_regex, check_text
 from puna.grammar.regex import RegexError
 from puna.grammar.schema import Effort, Loss, SchemaError, TooCostly, rewrite_schema
 from puna.grammar.trigger import LazyTrigger
@@ -24,8 +24,11 @@ from puna.types import Constraint
 PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema", "choice": "choice"}
 """The request field that each kind of constraint comes from, for error messages."""
 
-MAX_SECONDS = 0.8
-"""Processor time after which no further try is begun with a schema."""
+MAX_TRYING = 0.5
+"""Processor time after which only the least effort is tried with a schema."""
+
+MAX_REWRITE = 0.4
+"""Processor time for rewriting a schema once."""
 
 MAX_COMPILE = 0.5
 """Processor time for compiling a schema: the engine will compile it again, while others wait for their next token."""
@@ -65,6 +68,7 @@ def check_triggers(constraint: Constraint) -> None:
 
 def _grammar(constraint: Constraint, token_id: TokenId, preserved: Mapping[str, int], param: str) -> str:
     if constraint.kind == "regex":
+        check_regex(constraint.source)
         compiled = engine_form.of_regex(constraint.source)
     elif constraint.kind == "choice":
         compiled = engine_form.of_regex("|".join(map(escape, msgspec.json.decode(constraint.source, type=list[str]))))
@@ -76,7 +80,7 @@ def _grammar(constraint: Constraint, token_id: TokenId, preserved: Mapping[str, 
             except GrammarError as error:
                 raise InvalidRequest(f"the grammar cannot be read: {error}", param=param) from error
         compiled = engine_form.of_lark(lark)
-    problem = problem_of(compiled)
+    problem = _problem(compiled, FUEL)
     if problem:
         raise InvalidRequest(f"the grammar cannot be used: {problem}", param=param)
     return compiled
@@ -89,25 +93,34 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
         schema = msgspec.json.decode(source)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"the schema is not valid JSON: {error}", param="json_schema") from error
-    deadline = time.thread_time() + MAX_SECONDS
+    begin = time.thread_time()
     first = "it is too complex"
+    compiled = ""
+    losses: tuple[Loss, ...] = ()
     for effort in (Effort.ALL,) if strict else sorted(Effort, reverse=True):
+        if effort is not Effort.LEAST and time.thread_time() - begin > MAX_TRYING:
+            continue
+        before = compiled
         try:
-            compiled, losses = _rewritten(schema, effort, deadline)
+            compiled, losses = _rewritten(schema, effort)
             if strict:
                 _refuse_losses(losses)
-            begin = time.thread_time()
-            problem = problem_of(compiled, FUEL if strict else _FUEL[effort])
-            if not problem and time.thread_time() - begin > MAX_COMPILE:
-                problem = "it takes too long to compile"
+            problem = _problem(compiled, FUEL if strict else _FUEL[effort]) if compiled != before else first
             if not problem:
                 return compiled, losses
         except TooCostly as error:
             problem = str(error)
         first = problem if effort is Effort.ALL else first
-        if time.thread_time() > deadline:
-            break
+    if compiled and time.thread_time() - begin < 2 * MAX_TRYING and not _problem(compiled, MAX_FUEL):
+        return compiled, losses
     raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
+
+
+def _problem(compiled: str, fuel: int) -> str:
+    """What is wrong with a grammar in the engine's form, be it only that compiling it takes too long."""
+    begin = time.thread_time()
+    problem = problem_of(compiled, fuel)
+    return problem or ("it takes too long to compile" if time.thread_time() - begin > MAX_COMPILE else "")
 
 
 def _refuse_losses(losses: tuple[Loss, ...]) -> None:
@@ -116,7 +129,8 @@ def _refuse_losses(losses: tuple[Loss, ...]) -> None:
         raise InvalidRequest(f"the schema is strict, but not all of it can be enforced: {named}", param="json_schema")
 
 
-def _rewritten(schema: Any, effort: Effort, deadline: float) -> tuple[str, tuple[Loss, ...]]:
+def _rewritten(schema: Any, effort: Effort) -> tuple[str, tuple[Loss, ...]]:
+    deadline = time.thread_time() + MAX_REWRITE
     try:
         rewritten, losses = rewrite_schema(schema, string_problem, effort=effort, deadline=deadline)
         return engine_form.of_schema(rewritten), tuple(losses)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from puna.errors import InvalidRequest
 
 MAX_BYTES = 512 * 1024
@@ -42,3 +44,17 @@ def deepest_nesting(source: str) -> int:
         elif char in ")]}":
             depth = max(0, depth - 1)
     return deepest
+
+
+_QUANTIFIER = r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})"
+_AGAIN = r"(?:[*+]|\?\?|\{[0-9]+(?:,[0-9]*)?\})"
+_DOUBLED = re.compile(rf"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|({_QUANTIFIER}\??{_AGAIN})", re.DOTALL)
+
+
+def check_regex(source: str) -> None:
+    """Raise `InvalidRequest` where a repetition is repeated, as in `a**`: nobody means that."""
+    for found in _DOUBLED.finditer(source):
+        if found.group(1):
+            raise InvalidRequest(
+                f"the expression cannot be used: at character {found.start() + 1} a repetition is repeated", param="regex"
+            )

@@ -66,6 +66,8 @@ def answer(job: Job) -> Reply:
         return Done(prepare(job.constraint, job.tokens.get, job.preserved))
     except InvalidRequest as error:
         return Refused(error.message, error.param)
+    except MemoryError:
+        return Refused("the grammar is too complex: it takes too much memory")
 
 
 def main() -> None:

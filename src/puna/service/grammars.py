@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from puna.errors import InvalidRequest
+from puna.errors import InvalidRequest, ServerFault
 from puna.grammar import deep_pool
 from puna.grammar.process import HEADER, Done, Job, Refused, Reply, answer, packed
 from puna.types import Constraint
@@ -20,6 +21,9 @@ COMMAND = (sys.executable, "-m", "puna.grammar.process")
 
 PATIENCE = 20.0
 """Seconds after which a process is given up that has not come to its own limit: the machine is too busy."""
+
+LAST_WORDS = 0.2
+"""Seconds in which a process that says nothing any more may end by itself."""
 
 CACHED = 256
 CACHED_BYTES = 32 * 1024 * 1024
@@ -75,8 +79,10 @@ class ProcessPreparer:
         process = self._idle.pop() if self._idle else await self._start()
         try:
             data = await asyncio.wait_for(_exchange(process, job), PATIENCE)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.TimeoutError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.TimeoutError) as error:
             await _end(process)
+            if process.returncode is not None and process.returncode > 0:
+                raise ServerFault("grammars cannot be checked: the process that does it does not start") from error
             return Refused("the grammar is too complex: finding out whether it can be used takes too much time or memory")
         except BaseException:
             await _end(process)
@@ -106,8 +112,10 @@ class ProcessPreparer:
 
     async def aclose(self) -> None:
         """End the processes."""
-        while self._idle:
-            await _end(self._idle.pop())
+        for process in self._idle:
+            process.kill()
+        await asyncio.gather(*(process.wait() for process in self._idle))
+        self._idle.clear()
 
 
 async def _exchange(process: asyncio.subprocess.Process, job: bytes) -> bytes:
@@ -119,6 +127,8 @@ async def _exchange(process: asyncio.subprocess.Process, job: bytes) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(asyncio.TimeoutError):  # it may be ending by itself, and then says why
+        await asyncio.wait_for(process.wait(), LAST_WORDS)
     if process.returncode is None:
         process.kill()
     await process.wait()

@@ -62,6 +62,8 @@ class _Places:
         self._numbers: dict[int, int] = {}
         self._nodes: list[Node] = []
         self._next: list[int] = []
+        self._starts: list[int] = []
+        """What each lexeme may begin with; nothing for tokens, which are no text."""
         self._edges: dict[str, tuple[int, int]] = dict.fromkeys(plan, (0, 0))
         """First and last places of each rule."""
         grown = True
@@ -75,13 +77,14 @@ class _Places:
 
     def clashing(self, automata: _Automata) -> list[Node]:
         """The lexemes that have to be smaller. Raises `StopIteration` when that takes too much work to find out."""
-        follow = [self._characters(places, automata) for places in self._next]
+        self._starts = [0 if isinstance(node, Token) else automata.of(node).starts for node in self._nodes]
+        follow = [self._characters(places) for places in self._next]
         found: dict[int, Node] = {}
         for group in self._together(automata):
             for a in group:
                 for b in group:
                     first, second = self._nodes[a], self._nodes[b]
-                    if isinstance(second, (Chars, Token)) or isinstance(first, Token):
+                    if isinstance(second, Chars) or not self._starts[a] & self._starts[b] or not follow[a]:
                         continue
                     next(self._budget)
                     if follow[a] & automata.overlap(first, second).extends:
@@ -105,18 +108,19 @@ class _Places:
         return [list(_numbers(group)) for group in {self._start, *after}]
 
     def _may_be_one(self, a: int, b: int, automata: _Automata) -> bool:
-        next(self._budget)
         first, second = self._nodes[a], self._nodes[b]
-        if isinstance(first, Token) or isinstance(second, Token):
-            return isinstance(first, Token) and isinstance(second, Token)
+        if isinstance(first, Token) and isinstance(second, Token):
+            return True
+        if not self._starts[a] & self._starts[b]:
+            return False
+        next(self._budget)
         return automata.overlap(first, second).same
 
-    def _characters(self, places: int, automata: _Automata) -> int:
+    def _characters(self, places: int) -> int:
         """What texts of these lexemes may begin with."""
         bits = 0
         for place in _numbers(places):
-            if not isinstance(self._nodes[place], Token):
-                bits |= automata.of(self._nodes[place]).starts
+            bits |= self._starts[place]
         return bits
 
     def _visit(self, part: Part) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from puna.grammar.schema.document import TooCostly
+from puna.grammar.schema.values import parts_of
 
 MAX_COST = 400_000
 """Parts that are combined, all combinations counted: about a second of work for the engine."""
@@ -32,15 +33,12 @@ class _Cost:
     def total(self) -> int:
         """The sizes of all combinations."""
         total = 0
-        stack: list[Any] = [self._definitions]
+        stack: list[Any] = list(self._definitions.values())
         while stack and total <= MAX_COST:
-            value = stack.pop()
-            if isinstance(value, dict):
-                if "allOf" in value or ("anyOf" in value and len(value) > 1):
-                    total += self._width(value) * self._size(value)
-                stack += value.values()
-            elif isinstance(value, list):
-                stack += value
+            schema = stack.pop()
+            stack += parts_of(schema)
+            if isinstance(schema, dict) and ("allOf" in schema or ("anyOf" in schema and len(schema) > 1)):
+                total += self._width(schema) * self._size(schema)
         return total
 
     def _size(self, value: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from puna.grammar.schema.document import SchemaError
+from puna.grammar.schema.values import parts_of
 
 MAX_CHAIN = 1_000
 """Most references in a row, each from within what the one before leads to: the engine follows them recursively."""
@@ -83,11 +84,8 @@ def _references(schema: Any) -> list[str]:
     found: list[str] = []
     stack = [schema]
     while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            if isinstance(value.get("$ref"), str):
-                found.append(_name(value))
-            stack += value.values()
-        elif isinstance(value, list):
-            stack += value
+        inner = stack.pop()
+        stack += parts_of(inner)
+        if isinstance(inner, dict) and "$ref" in inner:
+            found.append(_name(inner))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 TYPES = ("null", "boolean", "number", "string", "array", "object")
@@ -81,3 +81,16 @@ def any_of(options: list[Any]) -> Any:
         return True
     options = [option for option in options if option is not False]
     return False if not options else options[0] if len(options) == 1 else {"anyOf": options}
+
+
+def parts_of(schema: Any) -> Iterator[Any]:
+    """The schemas directly inside a rewritten one."""
+    if not isinstance(schema, dict):
+        return
+    for keyword in ("properties", "patternProperties", "$defs"):
+        yield from schema.get(keyword, {}).values()
+    for keyword in ("allOf", "anyOf", "prefixItems"):
+        yield from schema.get(keyword, ())
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            yield schema[keyword]
