@@ -32,6 +32,9 @@ class Server:
         self.command = [sys.executable, "-m", "puna", "serve", "--port", str(self.port), *args]
         if model is not None:
             self.command += ["--model", str(model)]
+        if model is not None and "-fa" not in args:
+            # its rounding depends on the batch's shape so much that even a tiny model's best token may change with it
+            self.command += ["-fa", "off"]
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
         self.env.update(env or {})
         self.client = httpx.Client(base_url=self.url, timeout=30.0, trust_env=False)
