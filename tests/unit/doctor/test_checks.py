@@ -37,7 +37,7 @@ def test_nothing_wrong_nothing_said() -> None:
         (replace(GOOD, settings_error="--port: no"), "--port: no"),
         (NO_ENGINE, "it cannot be imported"),
         (replace(GOOD, engine=EngineFacts(error="it ended with SIGILL", signal="SIGILL")), "built for another CPU"),
-        (replace(GOOD, model=None, model_error="there is no model file at x"), "there is no file at x"),
+        (replace(GOOD, model=None, model_error="there is no model file at x"), "there is no model file at x"),
         (replace(GOOD, model=replace(MODEL, needed_bytes=1500)), "promises 1500 bytes, 500 of them are missing"),
         (replace(GOOD, model=replace(MODEL, metadata={})), "does not say which architecture"),
         (replace(GOOD, model=replace(MODEL, n_tensors=0)), "no weights"),
