@@ -10,6 +10,7 @@ from puna.config import EngineSettings
 from puna.engine import sizing
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
+from puna.engine.constraint import ConstraintFactory
 from puna.engine.loop import Engine, Recorder
 from puna.engine.memory import SplitMemory, UnifiedMemory
 from puna.engine.runner import Runner
@@ -43,6 +44,8 @@ def assemble(
     )
     if not model.has_decoder:
         raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
+    constraints = ConstraintFactory(model.vocab)
+    constraints.warm()
     size = _choose_size(model, settings)
     make = partial(_make_context, model, settings)
     context = make(size.first, size.n_slots)
@@ -54,6 +57,7 @@ def assemble(
         scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
         host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut),
+        constraints=constraints,
         recorder=recorder,
         warn=warn,
     )

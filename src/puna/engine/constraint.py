@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cached_property
 
 import llguidance
@@ -10,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from puna.errors import InvalidRequest
-from puna.grammar import LIMITS, LazyTrigger, prepare
+from puna.grammar import LIMITS, LazyTrigger, deep_pool, prepare
 from puna.llama.constraint_tokenizer import make_tokenizer
 from puna.llama.vocab import Vocab
 from puna.types import Constraint, Trigger
@@ -21,38 +25,77 @@ CACHED = 32
 """Compiled grammars that are kept."""
 
 
+SLOWEST = 0.2
+"""Processor seconds that one step of one grammar may take: all running answers wait for it."""
+
+PATIENCE = 2.0
+"""Processor seconds that one answer's grammar may take in all beyond what is usual."""
+
+USUAL = 0.02
+"""Processor seconds for one step."""
+
+
 class ConstraintFactory:
-    """Makes matchers for one vocabulary. The tokenizer is built at the first use: it takes a second for large ones."""
+    """Makes matchers for one vocabulary. Grammars are compiled on a thread, with a deep stack, and kept."""
 
     def __init__(self, vocab: Vocab) -> None:
         self._vocab = vocab
-        self._compiled: OrderedDict[str, llguidance.LLMatcher] = OrderedDict()
+        self._thread = deep_pool(1, "grammar")
+        self._compiled: OrderedDict[str, llguidance.LLMatcher | InvalidRequest] = OrderedDict()
 
     @cached_property
     def _tokenizer(self) -> llguidance.LLTokenizer:
         return make_tokenizer(self._vocab)
 
+    def warm(self) -> None:
+        """Build the tokenizer, which takes seconds for large vocabularies, before anybody needs it."""
+        self._thread.submit(lambda: self._tokenizer)
+
+    def compile(self, constraint: Constraint) -> Future[None]:
+        """Begin to compile; once that is done `make` takes no time."""
+        return self._thread.submit(self._compile, constraint)
+
+    def knows(self, constraint: Constraint) -> bool:
+        """Whether `make` takes no time."""
+        return _key(constraint) in self._compiled
+
     def make(self, constraint: Constraint) -> Matcher:
         """A fresh matcher. Raises `InvalidRequest` when the grammar cannot be compiled."""
-        matcher = self._compile(prepare(constraint, self._token).compiled).deep_copy()
+        if not self.knows(constraint):
+            self.compile(constraint).result()
+        found = self._compiled[_key(constraint)]
+        if isinstance(found, InvalidRequest):
+            raise found
         if constraint.triggers:
-            return LazyMatcher(matcher, self._vocab, constraint.triggers, self._tokenizer)
-        return Matcher(matcher, self._vocab)
+            return LazyMatcher(found.deep_copy(), self._vocab, constraint.triggers, self._tokenizer)
+        return Matcher(found.deep_copy(), self._vocab)
 
-    def _compile(self, grammar: str) -> llguidance.LLMatcher:
-        matcher = self._compiled.pop(grammar, None)
-        if matcher is None:
-            matcher = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
-            if matcher.is_error():
-                raise InvalidRequest(f"the grammar cannot be used: {matcher.get_error()}", param="grammar")
-        self._compiled[grammar] = matcher
-        if len(self._compiled) > CACHED:
+    def _compile(self, constraint: Constraint) -> None:
+        key = _key(constraint)
+        found = self._compiled.pop(key, None)
+        self._compiled[key] = found if found is not None else self._read(constraint)
+        while len(self._compiled) > CACHED:
             self._compiled.popitem(last=False)
+
+    def _read(self, constraint: Constraint) -> llguidance.LLMatcher | InvalidRequest:
+        try:
+            grammar = prepare(constraint, self._token).compiled
+            matcher = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
+        except InvalidRequest as error:
+            return error
+        except ValueError as error:
+            return InvalidRequest(f"output cannot be constrained with this model's vocabulary: {error}")
+        if matcher.is_error():
+            return InvalidRequest(f"the grammar cannot be used: {matcher.get_error()}", param="grammar")
         return matcher
 
     def _token(self, text: str) -> int | None:
         tokens = self._vocab.tokenize(text, add_special=False, parse_special=True)
         return tokens[0] if len(tokens) == 1 else None
+
+
+def _key(constraint: Constraint) -> str:
+    return constraint.compiled or f"{constraint.kind} {constraint.strict} {constraint.source}"
 
 
 class Matcher:
@@ -62,6 +105,7 @@ class Matcher:
         self._matcher = matcher
         self._vocab = vocab
         self._mask = np.zeros((vocab.n_tokens + 31) // 32, np.int32)
+        self._excess = 0.0
 
     @property
     def active(self) -> bool:
@@ -70,21 +114,21 @@ class Matcher:
 
     def allowed(self) -> npt.NDArray[np.bool_]:
         """Which tokens may come next, end-of-generation tokens included; at least one. Shape: (n_vocab,)."""
-        self._matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
-        self._check()
+        with self._work():
+            self._matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
         if not self._mask.any():
             raise InvalidRequest("the grammar cannot be completed with the tokens of this model", param="grammar")
         return MASK_BITS[self._mask.view(np.uint8)].reshape(-1)[: self._vocab.n_tokens]
 
     def accept(self, token: int) -> None:
         """Advance by a token that `allowed` admitted."""
-        self._matcher.consume_token(token)
-        self._check()
+        with self._work():
+            self._matcher.consume_token(token)
 
     def forced(self) -> list[int]:
         """The tokens that must come next because the grammar allows no other text, in order; often none."""
-        tokens = self._matcher.compute_ff_tokens()
-        self._check()
+        with self._work():
+            tokens = self._matcher.compute_ff_tokens()
         return list(tokens)
 
     @property
@@ -92,9 +136,17 @@ class Matcher:
         """Whether nothing may follow but the end."""
         return bool(self._matcher.is_stopped())
 
-    def _check(self) -> None:
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Raise `InvalidRequest` where the engine gives up, or takes so long that others must not go on waiting for it."""
+        begin = time.thread_time()
+        yield
         if self._matcher.is_error():
             raise InvalidRequest(f"the grammar is too complex to follow: {self._matcher.get_error()}", param="grammar")
+        seconds = time.thread_time() - begin
+        self._excess += max(0.0, seconds - USUAL)
+        if seconds > SLOWEST or self._excess > PATIENCE:
+            raise InvalidRequest("the grammar is too complex to follow: it takes too much time for each token", param="grammar")
 
 
 class LazyMatcher(Matcher):

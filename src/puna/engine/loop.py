@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Literal, Protocol
 
 from puna.engine.arena import Arena
@@ -26,6 +27,9 @@ from puna.llama.vocab import Vocab
 from puna.types import Progress, StopType, Timings
 
 Blame = Literal["invalid", "fault"]
+COMPILE_WAIT = 0.02
+"""Seconds that a step waits for a grammar to be compiled when there is nothing else to do."""
+
 MOST_FORCED = 64
 """Most tokens that one step appends to a sequence."""
 
@@ -49,6 +53,7 @@ class Engine:
         scheduler: Scheduler,
         budget: StepBudget,
         host: HostTier,
+        constraints: ConstraintFactory,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
@@ -61,7 +66,9 @@ class Engine:
         self._host = host
         self._recorder = recorder
         self._candidates = Candidates(vocab.n_tokens)
-        self._constraints = ConstraintFactory(vocab)
+        self._constraints = constraints
+        self._compiling: list[tuple[Sequence, Future[None]]] = []
+        """Requests whose grammar is being compiled: they queue once it is."""
         self._counters = Counters()
         self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn)
         self._outputs: list[Output] = []
@@ -70,10 +77,16 @@ class Engine:
 
     def submit(self, request: Submit) -> None:
         """Queue a request."""
-        self._scheduler.add(Sequence(request, arrived=time.monotonic()))
+        sequence = Sequence(request, arrived=time.monotonic())
+        constraint = request.generation.constraint
+        if constraint is not None and not self._constraints.knows(constraint):
+            self._compiling.append((sequence, self._constraints.compile(constraint)))
+        else:
+            self._scheduler.add(sequence)
 
     def abort(self, request: Abort) -> None:
         """Stop a request; what it has read and produced stays in the cache. Unknown ids have already ended."""
+        self._compiling = [(sequence, work) for sequence, work in self._compiling if sequence.id != request.id]
         sequence = self._scheduler.find(request.id)
         if sequence is not None:
             self._release(sequence)
@@ -81,13 +94,14 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._scheduler.running or self._scheduler.waiting)
+        return not (self._scheduler.running or self._scheduler.waiting or self._compiling)
 
     # one step
 
     def step(self) -> Step:
         """Admit, plan, run and apply once. Never raises for a request's fault: that ends the request alone."""
         self._outputs = []
+        self._queue_compiled()
         for sequence in self._scheduler.admit():
             self._start(sequence)
         self._make_length()
@@ -104,6 +118,17 @@ class Engine:
         """A frame with the outputs so far and the present state."""
         outputs, self._outputs = tuple(self._outputs), []
         return Step(outputs, self._counters.snapshot(self._scheduler, self._host), slot_states(self._scheduler))
+
+    def _queue_compiled(self) -> None:
+        """Let requests queue whose grammars are compiled; wait a moment for one if there is nothing else to do."""
+        if not self._compiling:
+            return
+        if not (self._scheduler.running or self._scheduler.waiting):
+            wait([work for _, work in self._compiling], COMPILE_WAIT, return_when=FIRST_COMPLETED)
+        for sequence, work in self._compiling:
+            if work.done():
+                self._scheduler.add(sequence)
+        self._compiling = [(sequence, work) for sequence, work in self._compiling if not work.done()]
 
     def _make_length(self) -> None:
         """Let the context grow when a sequence has more tokens than there is room for."""
@@ -155,7 +180,8 @@ class Engine:
         return self._scheduler.plan(self._budget.tokens(n_decoding), self._runner.capacity)
 
     def _run(self, plan: Plan) -> None:
-        self._recorder.record("decode", [piece.sequence.id for piece in plan.pieces])
+        at_risk = [piece.sequence.id for piece in plan.pieces] + [sequence.id for sequence, _ in self._compiling]
+        self._recorder.record("decode", at_risk)
         try:
             computed = self._runner.run(plan)
         except NoRoom as error:
