@@ -17,7 +17,7 @@ from puna.grammar.engine_form import FUEL, MAX_FUEL, problem_of, shorten, string
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_regex, check_text
 from puna.grammar.regex import RegexError
-from puna.grammar.schema import Effort, Loss, SchemaError, TooCostly, rewrite_schema
+from puna.grammar.schema import Effort, Impossible, Loss, SchemaError, TooCostly, rewrite_schema
 from puna.grammar.trigger import LazyTrigger
 from puna.types import Constraint
 
@@ -110,6 +110,10 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
                 return compiled, losses
         except TooCostly as error:
             problem = str(error)
+        except Impossible as error:
+            if strict or effort is Effort.LEAST:
+                raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error
+            problem = str(error)
         first = problem if effort is Effort.ALL else first
     if compiled and time.thread_time() - begin < 2 * MAX_TRYING and not _problem(compiled, MAX_FUEL):
         return compiled, losses
@@ -134,7 +138,7 @@ def _rewritten(schema: Any, effort: Effort) -> tuple[str, tuple[Loss, ...]]:
     try:
         rewritten, losses = rewrite_schema(schema, string_problem, effort=effort, deadline=deadline)
         return engine_form.of_schema(rewritten), tuple(losses)
-    except TooCostly:
+    except (TooCostly, Impossible):
         raise
     except SchemaError as error:
         raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error

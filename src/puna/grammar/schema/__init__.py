@@ -7,12 +7,12 @@ from typing import Any
 
 from puna.grammar.schema import applicators, arrays, objects, scalars
 from puna.grammar.schema.cost import check_cost
-from puna.grammar.schema.document import SchemaError, TooCostly
+from puna.grammar.schema.document import Impossible, SchemaError, TooCostly
 from puna.grammar.schema.finite import prune
 from puna.grammar.schema.limits import check_limits
 from puna.grammar.schema.rewrite import Effort, Handler, Loss, Rewriter, Usable
 
-__all__ = ["Effort", "Loss", "SchemaError", "TooCostly", "rewrite_schema"]
+__all__ = ["Effort", "Impossible", "Loss", "SchemaError", "TooCostly", "rewrite_schema"]
 
 _HANDLERS: dict[str, Handler] = {**scalars.HANDLERS, **arrays.HANDLERS, **objects.HANDLERS, **applicators.HANDLERS}
 

@@ -62,11 +62,11 @@ def not_(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:
     """`not`."""
     if not rewriter.enough(node, keyword, Effort.MUCH):
         return
-    options = negate(rewriter, value, node.place.child(keyword))
-    if options is None:
+    opposite = negate(rewriter, value, node.place.child(keyword))
+    if not opposite.options and not opposite.whole:
         rewriter.lose(node.place, keyword, "the opposite cannot be expressed")
     else:
-        node.more.append(any_of(options))
+        node.more.append(any_of(opposite.options))
 
 
 def if_(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:
@@ -76,14 +76,14 @@ def if_(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> None:
     if not rewriter.enough(node, keyword, Effort.MUCH):
         return
     place = node.place
-    otherwise = negate(rewriter, value, place.child(keyword))
-    if otherwise is None:
+    opposite = negate(rewriter, value, place.child(keyword))
+    if not opposite.options and not opposite.whole:
         rewriter.lose(place, keyword, "the opposite of the condition cannot be expressed")
         return
     condition = rewriter.rewrite(value, place.child(keyword), infer=False)
     then = rewriter.rewrite(node.schema.get("then", True), place.child("then"), infer=False)
     other = rewriter.rewrite(node.schema.get("else", True), place.child("else"), infer=False)
-    node.more.append(any_of([_both(rewriter, condition, then), _both(rewriter, any_of(otherwise), other)]))
+    node.more.append(any_of([_both(rewriter, condition, then), _both(rewriter, any_of(opposite.options), other)]))
 
 
 def _both(rewriter: Rewriter, a: Any, b: Any) -> Any:

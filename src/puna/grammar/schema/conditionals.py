@@ -58,7 +58,7 @@ def _cases(rewriter: Rewriter, name: str, group: list[Part]) -> Any:
         alike.setdefault(tuple(key in test for test in tests), []).append(value)
     options = [_case(rewriter, group, holds, _with(name, {"enum": values})) for holds, values in alike.items()]
     everything = [value for values in alike.values() for value in values]
-    others = negate(rewriter, {"enum": everything}, group[0][1])
+    others = negate(rewriter, {"enum": everything}, group[0][1]).options
     if others:
         options.append(_case(rewriter, group, (False,) * len(group), _with(name, any_of(others))))
     without = tuple("required" not in part["if"] for part, _ in group)

@@ -20,15 +20,15 @@ def disjoint(rewriter: Rewriter, a: Any, a_place: Place, b: Any, b_place: Place,
     if not isinstance(a, dict) or not isinstance(b, dict) or depth > MAX_DEPTH:
         return False
     rewriter.count()
-    sides = list(_sides(rewriter, b, b_place, 0))
-    for one, one_place in _sides(rewriter, a, a_place, 0):
-        for other, other_place in sides:
+    others = list(sides(rewriter, b, b_place))
+    for one, one_place in sides(rewriter, a, a_place):
+        for other, other_place in others:
             if _apart(rewriter, one, one_place, other, other_place, depth):
                 return True
     return False
 
 
-def _sides(rewriter: Rewriter, schema: Any, place: Place, depth: int) -> Iterator[tuple[dict[str, Any], Place]]:
+def sides(rewriter: Rewriter, schema: Any, place: Place, depth: int = 0) -> Iterator[tuple[dict[str, Any], Place]]:
     """Schemas that a valid value fulfils each: this one, what it refers to, and the parts of `allOf`."""
     if not isinstance(schema, dict) or depth > MAX_DEPTH:
         return
@@ -37,10 +37,10 @@ def _sides(rewriter: Rewriter, schema: Any, place: Place, depth: int) -> Iterato
     if isinstance(schema.get("$ref"), str):
         found = rewriter.document.find(schema["$ref"], place.base)
         if found is not None:
-            yield from _sides(rewriter, *found, depth + 1)
+            yield from sides(rewriter, *found, depth + 1)
     parts = schema.get("allOf")
     for index, part in enumerate(parts if isinstance(parts, list) else ()):
-        yield from _sides(rewriter, part, place.child("allOf", index), depth + 1)
+        yield from sides(rewriter, part, place.child("allOf", index), depth + 1)
 
 
 def _apart(rewriter: Rewriter, a: dict[str, Any], a_place: Place, b: dict[str, Any], b_place: Place, depth: int) -> bool:

@@ -22,6 +22,10 @@ class TooCostly(SchemaError):
     """Writing a schema out would take too long."""
 
 
+class Impossible(SchemaError):
+    """No value is valid under a schema."""
+
+
 @dataclass(frozen=True, slots=True)
 class Base:
     """The resource that a place belongs to: references without a host or a path are relative to it."""

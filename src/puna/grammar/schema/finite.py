@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from puna.grammar.schema.document import SchemaError
+from puna.grammar.schema.document import Impossible, SchemaError
 from puna.grammar.schema.values import parts_of
 
 MAX_CHAIN = 1_000
@@ -26,7 +26,7 @@ def prune(schema: dict[str, Any]) -> None:
     for name in definitions.keys() - ending:
         definitions[name] = False
     if _name(schema) not in ending:
-        raise SchemaError("#", "no value of any finite size is valid under it")
+        raise Impossible("#", "no value of any finite size is valid under it")
     _check_chains(definitions)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from puna.grammar.schema.disjoint import disjoint
+from puna.grammar.schema.disjoint import disjoint, sides
 from puna.grammar.schema.document import Place
 from puna.grammar.schema.negate import negate
 from puna.grammar.schema.rewrite import Effort, Rewriter
@@ -43,13 +43,18 @@ def _only(rewriter: Rewriter, part: _Branch, rewritten: Any, others: list[_Branc
         if rewriter.effort < Effort.ALL:
             rewriter.lose(place, "oneOf", "branches that overlap are not told apart, which would make the schema too complex")
             break
-        options = negate(rewriter, *other)
-        if options is None:
+        opposite = negate(rewriter, *other, names=_names(rewriter, *part))
+        options = [option for option in opposite.options if not disjoint(rewriter, *part, option, place)]
+        if not options and opposite.whole:
+            return False
+        if not options:
             rewriter.lose(place, "oneOf", "branches that overlap cannot all be told apart, so several may be valid")
             continue
-        options = [option for option in options if not disjoint(rewriter, *part, option, place)]
-        if not options:
-            return False
         limits.append(any_of(options[:MAX_OPTIONS]))
     limits = list({key_of(limit): limit for limit in limits}.values())
     return rewritten if not limits else {"allOf": [rewriter.solid(rewritten), *limits]}
+
+
+def _names(rewriter: Rewriter, schema: Any, place: Place) -> list[str]:
+    """The properties that a branch speaks of."""
+    return [name for side, _ in sides(rewriter, schema, place) for name in side.get("properties") or () if isinstance(name, str)]
