@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from puna.errors import InvalidRequest, ServerFault
+from puna.errors import InvalidRequest, ServerFault, Unavailable
 from puna.grammar import deep_pool
 from puna.grammar.process import HEADER, Done, Job, Refused, Reply, answer, packed
 from puna.types import Constraint
@@ -79,7 +79,10 @@ class ProcessPreparer:
         process = self._idle.pop() if self._idle else await self._start()
         try:
             data = await asyncio.wait_for(_exchange(process, job), PATIENCE)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.TimeoutError) as error:
+        except asyncio.TimeoutError as error:  # nothing is known about the grammar, so nothing may be remembered
+            await _end(process)
+            raise Unavailable("the machine is too busy to check the grammar", retry_after=5) from error
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
             await _end(process)
             if process.returncode is not None and process.returncode > 0:
                 raise ServerFault("grammars cannot be checked: the process that does it does not start") from error
