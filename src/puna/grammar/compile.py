@@ -111,7 +111,7 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
         except TooCostly as error:
             problem = str(error)
         except Impossible as error:
-            if strict or effort is Effort.LEAST:
+            if strict or effort is not Effort.ALL:  # with less effort only branches of `oneOf` are allowed more
                 raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error
             problem = str(error)
         first = problem if effort is Effort.ALL else first

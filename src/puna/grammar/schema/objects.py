@@ -120,6 +120,8 @@ def _counts(rewriter: Rewriter, node: Node, members: Members) -> None:
         node.more.append(False)
         return
     open_ended = members.rest is not False or bool(members.patterns)
+    if open_ended and low - n_required > 1:
+        rewriter.lose(node.place, "minProperties", "properties that are not listed by name may be given the same name twice")
     if not optional:
         if low > n_required:
             node.out["minProperties"] = low

@@ -12,6 +12,11 @@ _CLASS_ESCAPES = frozenset("dDwWsS")
 _CONTROL = {"n": "\\n", "r": "\\r", "t": "\\t", "f": "\\x{C}", "v": "\\x{B}", "0": "\\x{0}"}
 
 
+_UNUSED = "\\x{1}"
+"""Left out of every negated class. From one with all control characters the engine concludes that quotes and backslashes are
+in it, and lets strings hold them."""
+
+
 class PatternError(ValueError):
     """An expression that cannot be enforced; says why."""
 
@@ -86,6 +91,8 @@ class _Translator:
                 found.append(char)
         if not found:  # in ECMAScript [] matches nothing, and [^] everything
             return "[^\\x{0}-\\x{10FFFF}]" if start == "[" else "[\\x{0}-\\x{10FFFF}]"
+        if start == "[^":
+            found.append(_UNUSED)
         return start + "".join(found) + "]"
 
     def _hyphen(self, before: list[str]) -> str:
@@ -150,7 +157,7 @@ class _Node:
 
     def pattern(self) -> str:
         """Every text but those that are left out from here on."""
-        rest = CharSet.of("".join(self.next)).complement().pattern
+        rest = CharSet.of("\x01" + "".join(self.next)).complement().pattern
         options = [rest + "(?s:.*)", *(escape(char) + node.pattern() for char, node in self.next.items())]
         return "(?:" + "|".join(options) + ")" + ("" if self.is_text else "?")
 

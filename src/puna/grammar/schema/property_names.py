@@ -8,7 +8,7 @@ from puna.grammar.schema import formats
 from puna.grammar.schema.patterns import PatternError
 from puna.grammar.schema.rewrite import Node, Rewriter
 from puna.grammar.schema.scalars import usable_pattern
-from puna.grammar.schema.values import listed_values
+from puna.grammar.schema.values import listed_types, listed_values
 
 if TYPE_CHECKING:
     from puna.grammar.schema.objects import Members
@@ -25,6 +25,8 @@ def apply_property_names(rewriter: Rewriter, node: Node, members: Members) -> No
     if rule is True:
         return
     values = listed_values(rule) if isinstance(rule, dict) else []
+    if isinstance(rule, dict) and "string" not in (listed_types(rule) or ["string"]):
+        values = []  # names are strings
     if values is not None:
         _only(members, [value for value in values if isinstance(value, str)])
         return

@@ -51,7 +51,7 @@ class Loss:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.pointer}: '{self.keyword}' is not enforced: {self.reason}"
+        return f"{self.pointer}: '{self.keyword}' is not fully enforced: {self.reason}"
 
 
 @dataclass(slots=True)
