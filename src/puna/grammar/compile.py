@@ -13,11 +13,11 @@ import msgspec
 from puna.errors import InvalidRequest
 from puna.grammar import engine_form
 from puna.grammar.charset import escape
-from puna.grammar.engine_form import FUEL, MAX_FUEL, problem_of, shorten, string_problem
+from puna.grammar.engine_form import FUEL, MAX_FUEL, is_impossible, patterns_apart, problem_of, shorten, string_problem
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_regex, check_text
 from puna.grammar.regex import RegexError
-from puna.grammar.schema import Effort, Impossible, Loss, SchemaError, TooCostly, rewrite_schema
+from puna.grammar.schema import Checks, Effort, Impossible, Loss, SchemaError, TooCostly, rewrite_schema
 from puna.grammar.trigger import LazyTrigger
 from puna.types import Constraint
 
@@ -32,6 +32,8 @@ MAX_REWRITE = 0.4
 
 MAX_COMPILE = 0.5
 """Processor time for compiling a schema: the engine will compile it again, while others wait for their next token."""
+
+_CHECKS = Checks(string_problem, patterns_apart)
 
 _FUEL = {Effort.ALL: FUEL // 2, Effort.MUCH: FUEL // 2, Effort.LITTLE: FUEL, Effort.LEAST: FUEL}
 
@@ -115,7 +117,9 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
                 raise InvalidRequest(f"the schema cannot be used: {error}", param="json_schema") from error
             problem = str(error)
         first = problem if effort is Effort.ALL else first
-    if compiled and time.thread_time() - begin < 2 * MAX_TRYING and not _problem(compiled, MAX_FUEL):
+        if effort is Effort.MUCH and is_impossible(problem):
+            break
+    if compiled and not is_impossible(first) and time.thread_time() - begin < 2 * MAX_TRYING and not _problem(compiled, MAX_FUEL):
         return compiled, losses
     raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
 
@@ -136,7 +140,7 @@ def _refuse_losses(losses: tuple[Loss, ...]) -> None:
 def _rewritten(schema: Any, effort: Effort) -> tuple[str, tuple[Loss, ...]]:
     deadline = time.thread_time() + MAX_REWRITE
     try:
-        rewritten, losses = rewrite_schema(schema, string_problem, effort=effort, deadline=deadline)
+        rewritten, losses = rewrite_schema(schema, _CHECKS, effort=effort, deadline=deadline)
         return engine_form.of_schema(rewritten), tuple(losses)
     except (TooCostly, Impossible):
         raise

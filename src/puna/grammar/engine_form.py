@@ -62,9 +62,21 @@ def string_problem(pattern: str, low: int | None = None, high: int | None = None
     if high is not None:
         schema["maxLength"] = high
     problem = problem_of(of_schema(schema), _PATTERN_FUEL)
-    if "Unsatisfiable" in problem:
+    if is_impossible(problem):
         return "no text fits it"
     return "it is no regular expression, or too complex" if problem else ""
+
+
+def is_impossible(problem: str) -> bool:
+    """Whether a problem is that no value is valid under a schema: only the engine's text tells."""
+    return problem.startswith("Unsatisfiable schema")
+
+
+@lru_cache(maxsize=1024)
+def patterns_apart(patterns: tuple[str, ...]) -> bool:
+    """Whether it is certain that no name of a property matches two of the patterns."""
+    schema = {"type": "object", "patternProperties": dict.fromkeys(patterns, True)}
+    return not problem_of(of_schema(schema), _PATTERN_FUEL)
 
 
 def shorten(text: str, limit: int = 500) -> str:

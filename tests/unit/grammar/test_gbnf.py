@@ -22,7 +22,12 @@ string ::= "\"" ( [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt] | "u" [0-9a-fA-F]{4}) )
 number ::= ("-"? ([0-9] | [1-9] [0-9]{0,15})) ("." [0-9]+)? ([eE] [-+]? [1-9] [0-9]{0,15})? ws
 ws     ::= | " " | "\n" [ \t]{0,20}
 """
-SUM = 'root ::= (expr "=" ws term "\\n")+\nexpr ::= term ([-+*/] term)*\nterm ::= [a-z]+ ws | [0-9]+ ws | "(" ws expr ")" ws\nws ::= [ \\t]*'
+SUM = """
+root ::= (expr "=" ws term "\\n")+
+expr ::= term ([-+*/] term)*
+term ::= [a-z]+ ws | [0-9]+ ws | "(" ws expr ")" ws
+ws   ::= [ \\t]*
+"""
 
 TEXTS = {
     "json": (JSON, ['{"a": [1, -2.5e3, "x\\u00e9\\n"], "b": {}}', "{}"], ['{"a": 01}', '{"a"}', "[1]", '{"a":1}}']),

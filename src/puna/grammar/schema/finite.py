@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from puna.grammar.schema.document import Impossible, SchemaError
@@ -23,8 +24,9 @@ def prune(schema: dict[str, Any]) -> None:
         before = len(ending)
         ending.update(name for name, inner in definitions.items() if _ends(inner, ending))
         grown = len(ending) > before
-    for name in definitions.keys() - ending:
-        definitions[name] = False
+    dead = definitions.keys() - ending
+    for name, inner in list(definitions.items()):
+        definitions[name] = _without(inner, dead)
     if _name(schema) not in ending:
         raise Impossible("#", "no value of any finite size is valid under it")
     _check_chains(definitions)
@@ -62,6 +64,27 @@ def _array_ends(schema: dict[str, Any], ending: set[str]) -> bool:
     return all(_ends(item, ending) for item in first[:least]) and (
         least <= len(first) or _ends(schema.get("items", True), ending)
     )
+
+
+def _without(schema: Any, dead: Set[str]) -> Any:
+    """The schema without what refers to definitions that never end."""
+    if not dead or not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema and _name(schema) in dead:
+        return False
+    made = dict(schema)
+    for keyword in ("properties", "patternProperties"):
+        if keyword in made:
+            made[keyword] = {name: _without(inner, dead) for name, inner in made[keyword].items()}
+    for keyword in ("items", "additionalProperties"):
+        if keyword in made:
+            made[keyword] = _without(made[keyword], dead)
+    for keyword in ("prefixItems", "allOf", "anyOf"):
+        if keyword in made:
+            made[keyword] = [_without(inner, dead) for inner in made[keyword]]
+    if "anyOf" in made:
+        made["anyOf"] = [inner for inner in made["anyOf"] if inner is not False]
+    return False if made.get("anyOf") == [] or False in made.get("allOf", ()) else made
 
 
 def _check_chains(definitions: dict[str, Any]) -> None:

@@ -76,10 +76,14 @@ def _members(rewriter: Rewriter, node: Node) -> Members:
     required = _required(node)
     if patterns and not rewriter.enough(node, "patternProperties", Effort.LITTLE):
         patterns = {}
-    if rewriter.effort < Effort.ALL and patterns:
+    if len(patterns) > 1 and not rewriter.apart(tuple(patterns)):
         patterns = _merged(patterns)
-        (pattern,) = patterns
-        named = {name: inner if name in required or not _matches(pattern, name) else False for name, inner in named.items()}
+    if rewriter.effort < Effort.ALL and patterns:
+        if any(_matches(pattern, name) for pattern in patterns for name in required if name in named):
+            rewriter.lose(place, "patternProperties", "with it the schema is too complex")
+            patterns = {}
+        # Combining what a name and a pattern want is what takes the work: such properties are left out.
+        named = {name: inner if not any(_matches(one, name) for one in patterns) else False for name, inner in named.items()}
     return Members(named, patterns, rest, required)
 
 

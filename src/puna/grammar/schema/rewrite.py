@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from puna.grammar.schema.document import Document, Place, Schema, SchemaError, TooCostly
 from puna.grammar.schema.values import KEYWORD_TYPES, TYPES, listed_types
@@ -68,8 +68,14 @@ class Node:
     """Groups of keywords that were rewritten together, and keywords that another one has taken care of."""
 
 
-Usable = Callable[[str, int | None, int | None], str]
-"""What is wrong with a pattern and the least and greatest length of a string."""
+class Checks(NamedTuple):
+    """What the engine knows of regular expressions."""
+
+    usable: Callable[[str, int | None, int | None], str]
+    """What is wrong with a pattern and the least and greatest length of a string; nothing if they can be enforced."""
+    apart: Callable[[tuple[str, ...]], bool]
+    """Whether it is sure that no text matches two of the patterns."""
+
 
 Handler = Callable[["Rewriter", Node, str, Any], None]
 
@@ -77,11 +83,12 @@ Handler = Callable[["Rewriter", Node, str, Any], None]
 class Rewriter:
     """Rewrites one document."""
 
-    def __init__(self, root: Any, handlers: dict[str, Handler], usable: Usable, effort: Effort, deadline: float) -> None:
-        """`usable` says what is wrong with a pattern and lengths of a string, nothing for one that can be enforced."""
+    def __init__(self, root: Any, handlers: dict[str, Handler], checks: Checks, effort: Effort, deadline: float) -> None:
+        """`deadline` is a time of this thread's processor clock."""
         self.document = Document(root)
         self.losses: dict[Loss, None] = {}
-        self.usable = usable
+        self.usable = checks.usable
+        self.apart = checks.apart
         self.effort = effort
         self._handlers = handlers
         self._definitions: dict[str, Any] = {}
@@ -169,16 +176,38 @@ class Rewriter:
             return more[0] if more else True
         if self.effort is Effort.LEAST and more:
             return self._largest(node, more)
+        if any(self._is_unfinished(part) for part in more):
+            return self._later(node)
         if more:
             node.out["allOf"] = [self.solid(part) for part in more]
         return node.out
 
     def _largest(self, node: Node, more: list[Any]) -> Schema:
-        """One part alone, the one that says most: nothing has to be combined then."""
+        """One part alone, the node's own keywords or else what says most: nothing has to be combined then."""
         for keyword in _APPLICATORS & node.schema.keys():
             self.lose(node.place, keyword, "with it the schema is too complex")
-        largest: Schema = max([node.out, *more], key=_size)
+        if node.out.keys() - {"type"}:
+            return node.out
+        largest: Schema = max(more, key=_size)
         return largest
+
+    def _is_unfinished(self, part: Any) -> bool:
+        """Whether a part refers to a definition that is just being rewritten, so that it cannot stand in its place."""
+        if not isinstance(part, dict) or part.keys() != {"$ref"}:
+            return False
+        name = part["$ref"].rpartition("/")[2]
+        return name in self._busy and name not in self._definitions
+
+    def _later(self, node: Node) -> Schema:
+        """A reference to the node, which is rewritten once the definitions are done that it is made of."""
+        key = f"later {node.place.pointer}"
+        name = self._names.get(key)
+        if name is not None:
+            return {"$ref": f"#/$defs/{name}"}
+        name = self._names[key] = f"s{len(self._names)}"
+        self._sources[name] = node.schema, node.place
+        self._waiting.insert(0, name)
+        return {"$ref": f"#/$defs/{name}"}
 
     def _check_string(self, node: Node) -> None:
         """Give up bounds on the length where they make a pattern too complex."""

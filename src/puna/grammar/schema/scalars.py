@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 from puna.grammar.schema import formats
@@ -65,12 +66,9 @@ def multiple_of(rewriter: Rewriter, node: Node, keyword: str, value: Any) -> Non
     number = _number(node, keyword, value)
     if number <= 0:
         raise SchemaError(node.place.child(keyword).pointer, "a number above 0 is expected")
-    scaled = number
-    for _ in range(6):
-        if float(scaled).is_integer():
-            break
-        scaled = round(scaled * 10, 6)
-    if not float(scaled).is_integer() or scaled > 1_000_000:
+    decimal = Decimal(str(number)).normalize()
+    exponent = decimal.as_tuple().exponent
+    if not isinstance(exponent, int) or exponent < -6 or decimal.scaleb(max(0, -exponent)) > 1_000_000:
         rewriter.lose(node.place, keyword, "only multiples of simple numbers can be enforced")
         return
     node.out[keyword] = number
