@@ -117,9 +117,9 @@ class Driver:
         if output.progress:
             answer.progress.append((output.progress.total, output.progress.cache, output.progress.processed))
 
-    def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Step until nothing is left to do, or until a condition holds."""
-        for _ in range(5000):
+    def run(self, until: Callable[[], bool] | None = None, *, limit: int = 5000) -> None:
+        """Step until nothing is left to do, or until a condition holds; fail after `limit` steps."""
+        for _ in range(limit):
             if self.engine.idle or (until and until()):
                 return
             self.step()
@@ -129,4 +129,10 @@ class Driver:
         """Submit one request and run to its end."""
         answer = self.submit(prompt, **more)  # type: ignore[arg-type]  # passed on
         self.run()
+        return answer
+
+    def ask_beside(self, prompt: str | tuple[int, ...], **more: object) -> Answer:
+        """Submit one request and run until it ends, whatever else there is to do."""
+        answer = self.submit(prompt, **more)  # type: ignore[arg-type]  # passed on
+        self.run(until=lambda: answer.end != "none")
         return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import strategies as st
 from llguidance import LLMatcher, LLTokenizer
 
 from puna.grammar.gbnf.nodes import Alt, Chars, Node, Ref, Repeat, Rules, Seq
@@ -109,27 +108,29 @@ class Speaker:
         return "".join(self._say(node.item) for _ in range(self._random.randint(node.low, most)))
 
 
-NAMES = ["root", "x", "y-1", "z"]
-_chars = st.sampled_from(
-    ["[ab]", "[a-c]", "[^a]", '"a"', '"ab"', '"abc"', '"b"', '""', ".", '"é"', "[à-é]", r"\x".join(['"', '61"'])]
-)
-_times = st.sampled_from(["*", "+", "?", "{2}", "{1,2}", "{0,3}", "{2,}"])
-_refs = st.sampled_from(NAMES)
+NAMES = ("root", "x", "y-1", "z")
+_CHARS = ("[ab]", "[a-c]", "[^a]", '"a"', '"ab"', '"abc"', '"b"', '""', ".", '"é"', "[à-é]", '"\\x61"')
+_TIMES = ("*", "+", "?", "{2}", "{1,2}", "{0,3}", "{2,}")
 
 
-def _wider(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    return st.one_of(
-        st.lists(inner, min_size=2, max_size=3).map(lambda items: "(" + " ".join(items) + ")"),
-        st.lists(inner, min_size=2, max_size=3).map(lambda items: "(" + " | ".join(items) + ")"),
-        st.tuples(inner, _times).map("".join),
-    )
+class RandomGrammars:
+    """Makes GBNF texts, many of which are refused, over an alphabet so small that there are always several readings."""
 
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
 
-_bodies = st.recursive(st.one_of(_chars, _chars, _refs), _wider, max_leaves=8)
-grammars = st.lists(_bodies, min_size=len(NAMES), max_size=len(NAMES)).map(
-    lambda bodies: "\n".join(f"{name} ::= {body}" for name, body in zip(NAMES, bodies, strict=True))
-)
-"""GBNF texts, many of which are refused, over an alphabet so small that there are always several readings."""
+    def grammar(self) -> str:
+        return "\n".join(f"{name} ::= {self._body(3)}" for name in NAMES)
+
+    def _body(self, depth: int) -> str:
+        choose = self._random
+        kind = choose.random()
+        if depth == 0 or kind < 0.3:
+            return choose.choice(_CHARS if kind < 0.2 or choose.random() < 0.6 else NAMES)
+        if kind < 0.5:
+            return self._body(depth - 1) + choose.choice(_TIMES)
+        joint = " " if kind < 0.75 else " | "
+        return "(" + joint.join(self._body(depth - 1) for _ in range(choose.randint(2, 3))) + ")"
 
 
 def variations(text: str, choose: random.Random) -> list[str]:
