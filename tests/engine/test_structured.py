@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from jsonschema import Draft202012Validator
 
 from puna.errors import InvalidRequest
 from puna.grammar import prepare
@@ -19,7 +18,7 @@ from puna.grammar.gbnf.rules import check_rules
 from puna.types import Constraint, Sampling
 from tests.engine.driver import Answer, Driver
 from tests.unit.grammar.reference import RandomGrammars, Reference
-from tests.unit.grammar.schemas import SchemaMaker
+from tests.unit.grammar.schemas import SchemaMaker, is_valid
 
 HOT = Sampling(temperature=1, top_k=0, top_p=1, min_p=0)
 CLOSING = 6.0
@@ -65,7 +64,7 @@ def check_schemas(driver: Driver, n: int) -> None:
         if answer.end == "eos":
             ended += 1
             text = driver.text(answer)
-            assert Draft202012Validator(schema).is_valid(json.loads(text)), (schema, text)
+            assert is_valid(schema, json.loads(text)) is not False, (schema, text)
     assert ended > n // 2
 
 

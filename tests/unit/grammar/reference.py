@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 from llguidance import LLMatcher, LLTokenizer
 
@@ -35,7 +36,12 @@ class Reference:
     def accepts(self, text: str) -> bool:
         self._text = text
         self._known: dict[tuple[int, int], frozenset[int]] = {}
-        return len(text) in self._ends(self._rules["root"], 0)
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(100_000)  # a level of the grammar for each character is nothing special
+        try:
+            return len(text) in self._ends(self._rules["root"], 0)
+        finally:
+            sys.setrecursionlimit(before)
 
     def _ends(self, node: Node, at: int) -> frozenset[int]:
         """Where the node may end that begins at `at`."""

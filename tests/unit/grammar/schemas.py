@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
+from jsonschema import Draft202012Validator
 from llguidance import LLMatcher
 
 from tests.unit.grammar.reference import BYTES
@@ -53,13 +54,23 @@ class SchemaMaker:
             "enum": choose.sample(_VALUES, choose.randint(1, 4)),
             "const": choose.choice(_VALUES),
             "required": choose.sample(NAMES, choose.randint(0, 2)),
-            "multipleOf": choose.choice([1, 2, 0.5, 0.01, 3]),
+            "multipleOf": choose.choice([1, 2, 0.5, 3]),
             "pattern": choose.choice(["^a+$", "b", "^[a-z]{2,4}$", r"\d", '^[^"]*$']),
             "format": choose.choice(["date", "email", "nonsense", "int32", "uuid"]),
             "uniqueItems": True,
             "$ref": choose.choice(["#", "#/$defs/a", "#/properties/a", "#/allOf/0", "#/nowhere"]),
             "dependentRequired": {choose.choice(NAMES): [choose.choice(NAMES)] for _ in range(2)},
         }[keyword]
+
+
+def is_valid(schema: Any, value: Any) -> bool | None:
+    """What the validator says; None where it runs in circles, as it does for a schema that contradicts itself."""
+    try:
+        return bool(Draft202012Validator(schema).is_valid(value))
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
+        return None
 
 
 _WEIGHTS = np.ones(256)

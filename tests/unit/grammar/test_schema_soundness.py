@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from puna.errors import InvalidRequest
 from puna.grammar import prepare
 from puna.types import Constraint
-from tests.unit.grammar.schemas import SchemaMaker, random_value
-
-
-def is_valid(schema: Any, value: Any) -> bool | None:
-    """What the validator says; None where it runs in circles, as it does for a schema that contradicts itself."""
-    try:
-        return bool(Draft202012Validator(schema).is_valid(value))
-    except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, SystemExit)):
-            raise
-        return None
+from tests.unit.grammar.schemas import SchemaMaker, is_valid, random_value
 
 
 def judge(seeds: range, *, values: int) -> int:

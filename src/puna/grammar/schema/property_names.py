@@ -28,6 +28,8 @@ def apply_property_names(rewriter: Rewriter, node: Node, members: Members) -> No
     if isinstance(rule, dict) and "string" not in (listed_types(rule) or ["string"]):
         values = []  # names are strings
     if values is not None:
+        if isinstance(rule, dict) and values and rule.keys() - _ASIDE - {"enum", "const"}:
+            rewriter.lose(node.place, "propertyNames", "beside a list nothing else can be enforced")
         _only(members, [value for value in values if isinstance(value, str)])
         return
     pattern = _pattern(rewriter, rule)
