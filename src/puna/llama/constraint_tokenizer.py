@@ -33,7 +33,10 @@ def make_tokenizer(vocab: Vocab) -> llguidance.LLTokenizer:
 
 
 def _pieces(vocab: Vocab) -> list[bytes]:
-    """Every token's text, those that add nothing to an answer marked. Calls the library without the checks of ctypes: half of the time is those."""
+    """Every token's text, those that add nothing to an answer marked.
+
+    Calls the library without the checks of ctypes: half of the time is those.
+    """
     pointer = ctypes.cast(vocab.pointer, ctypes.c_void_p).value
     read = _plain(C._lib.llama_token_to_piece, ctypes.c_int32, _POINTER, _INT, _POINTER, _INT, _INT, ctypes.c_bool)
     attributes = _plain(C._lib.llama_vocab_get_attr, _INT, _POINTER, _INT)
