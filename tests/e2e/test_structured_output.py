@@ -202,7 +202,7 @@ def test_a_schema_outlives_the_worker(slow_llama: Any, make_server: ServerMaker)
     assert valid(join_text(seen), many)
 
 
-CHAIN = "start: r0\n" + "\n".join(f"r{i}: r{i + 1}" for i in range(20_000)) + '\nr20000: "x"\n'
+CHAIN = "start: r0\n" + "\n".join(f"r{i}: r{i + 1}" for i in range(33_000)) + '\nr33000: "x"\n'
 HOSTILE = {
     "nested groups": {"grammar": "root ::= " + "(" * 60_000 + '"a"' + ")" * 60_000},
     "chain of rules": {"grammar": "\n".join(f"r{i} ::= r{i + 1}" for i in range(5000)) + '\nr5000 ::= "x"\nroot ::= r0'},
