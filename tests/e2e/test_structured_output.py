@@ -177,6 +177,9 @@ def test_preserved_tokens_are_shown(tiny_server: Server, dialect: Dialect) -> No
         for spelled in (grammar, f'root ::= "{name}x"'):
             answer = dialect.ask(tiny_server, "x", stream=stream, grammar=spelled, preserved_tokens=[name])
             assert answer.text == f"{name}x"
+    reply = tiny_server.json(CHAT.path, CHAT.body("x", grammar=grammar, preserved_tokens=[name], logprobs=True))
+    entries = reply["choices"][0]["logprobs"]["content"]
+    assert b"".join(bytes(entry["bytes"]) for entry in entries) == f"{name}x".encode()
 
 
 def test_several_answers_stops_and_probabilities(tiny_server: Server) -> None:

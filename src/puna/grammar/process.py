@@ -16,7 +16,7 @@ import msgspec
 
 from puna.errors import InvalidRequest
 from puna.grammar.compile import prepare
-from puna.grammar.threads import deep_pool
+from puna.grammar.threads import STACK, deep_pool
 from puna.types import Constraint
 
 MAX_SECONDS = 1.8
@@ -74,7 +74,7 @@ def main() -> None:
     """Answer jobs until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
     _limit_memory()
-    pool = deep_pool(1, "grammar")
+    pool = deep_pool(1, "grammar", STACK // 2)  # what is too deep must be found out here, and not in the worker
     jobs, replies = sys.stdin.buffer, sys.stdout.buffer
     while (job := _read(jobs)) is not None:
         signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)  # its signal ends the process

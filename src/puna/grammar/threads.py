@@ -12,13 +12,13 @@ STACK = 64 * 1024 * 1024
 _starting = threading.Lock()
 
 
-def deep_pool(n: int, name: str) -> ThreadPoolExecutor:
+def deep_pool(n: int, name: str, stack: int = STACK) -> ThreadPoolExecutor:
     """A pool of `n` threads with large stacks, all of them started."""
     pool = ThreadPoolExecutor(n, thread_name_prefix=name)
     gate = threading.Barrier(n + 1)
     wait: Callable[[], int] = gate.wait
     with _starting:
-        before = threading.stack_size(STACK)
+        before = threading.stack_size(stack)
         try:
             for _ in range(n):
                 pool.submit(wait)  # each starts a thread, because those before it are busy waiting

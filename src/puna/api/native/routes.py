@@ -19,6 +19,7 @@ from puna.api.replies import Json
 from puna.api.route import add_post, reply, start
 from puna.errors import NotSupported, Unavailable
 from puna.service.infill import check_fim, fill_prompt
+from puna.service.preserved import preserving
 from puna.service.service import Service
 from puna.service.turns import Turn
 
@@ -47,7 +48,9 @@ def native_router(service: Service) -> APIRouter:
     async def answer(
         body: GenerationFields, prompts: list[tuple[int, ...]], decoded: Decoded, turn: Turn | None = None
     ) -> Response:
-        encoder = CompletionEncoder(body, model=service.model, tokenizer=service.tokenizer)
+        encoder = CompletionEncoder(
+            body, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
+        )
         running = await start(service, body, prompts, decoded, turn=turn)
         return await reply(service, body, decoded, running, encoder)
 

@@ -16,6 +16,7 @@ from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionReques
 from puna.api.replies import Json
 from puna.api.route import add_post, reply, start
 from puna.errors import NotFound
+from puna.service.preserved import preserving
 from puna.service.service import Service
 
 MODELS = (LegacyCompletionRequest, ChatCompletionRequest)
@@ -30,7 +31,9 @@ def openai_router(service: Service) -> APIRouter:
         """Continue one or more prompts."""
         decoded = decode_completion(service, body)
         prompts = await decode_prompts(service, body)
-        encoder = CompletionEncoder(body, decoded, prompts, model=service.model, tokenizer=service.tokenizer)
+        encoder = CompletionEncoder(
+            body, decoded, prompts, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
+        )
         running = await start(service, body, prompts.tokens, decoded)
         return await reply(service, body, decoded, running, encoder)
 
@@ -40,7 +43,9 @@ def openai_router(service: Service) -> APIRouter:
         # Tools that must not be called are not shown to the model, which might call them all the same.
         rendered = await service.chat.render(decode_conversation(body, tools=False))
         prompt = await service.chat.tokenize(rendered)
-        encoder = ChatEncoder(body, decoded, model=service.model, tokenizer=service.tokenizer)
+        encoder = ChatEncoder(
+            body, decoded, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
+        )
         running = await start(service, body, [prompt], decoded)
         return await reply(service, body, decoded, running, encoder)
 
