@@ -117,6 +117,7 @@ class Lifecycle:
         facts = self._service.facts
         logger.info("%s: %s, %d slots of %d tokens", self._service.model, facts.description, facts.n_slots, facts.n_ctx)
         logger.info("ready at %s", self.url)
+        await self._service.warm()
 
     async def _prepare_chat(self) -> None:
         """Read the template now: a request would have to wait for it, and somebody chose it on the command line."""

@@ -37,6 +37,10 @@ class Preparer(Protocol):
         """The prepared constraint. Raises `InvalidRequest` for one that cannot be enforced, or takes too much to find out."""
         ...
 
+    async def warm(self) -> None:
+        """Do what the first constraint would have to wait for."""
+        ...
+
     async def aclose(self) -> None: ...
 
 
@@ -45,6 +49,9 @@ class ThreadPreparer:
 
     async def prepare(self, job: Job) -> Constraint:
         return _result(await asyncio.get_running_loop().run_in_executor(_threads(), answer, job))
+
+    async def warm(self) -> None:
+        return None
 
     async def aclose(self) -> None:
         return None
@@ -74,6 +81,10 @@ class ProcessPreparer:
         else:
             self._known.move_to_end(key)
         return _result(reply)
+
+    async def warm(self) -> None:
+        """Start a process and let it import what it needs."""
+        await self.prepare(Job(Constraint("regex", "a")))
 
     async def _ask(self, job: bytes) -> Reply:
         process = self._idle.pop() if self._idle else await self._start()

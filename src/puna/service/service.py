@@ -138,6 +138,13 @@ class Service:
             raise
         return streams
 
+    async def warm(self) -> None:
+        """Do in advance what the first request of a kind would have to wait for."""
+        try:
+            await self._grammars.warm()
+        except PunaError as error:
+            logger.warning("%s", error.message)
+
     async def aclose(self) -> None:
         """Give back what is held beside the engine."""
         await self._grammars.aclose()
