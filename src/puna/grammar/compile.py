@@ -99,17 +99,17 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
     first = "it is too complex"
     compiled = ""
     losses: tuple[Loss, ...] = ()
-    for effort in (Effort.ALL,) if strict else sorted(Effort, reverse=True):
+    for effort in sorted(Effort, reverse=True):
         if effort is not Effort.LEAST and time.thread_time() - begin > MAX_TRYING:
             continue
         before = compiled
         try:
             compiled, losses = _rewritten(schema, effort)
-            if strict:
+            if strict and effort is Effort.ALL:
                 _refuse_losses(losses)
-            problem = _problem(compiled, FUEL if strict else _FUEL[effort]) if compiled != before else first
+            problem = _problem(compiled, _FUEL[effort]) if compiled != before else first
             if not problem:
-                return compiled, losses
+                return _accepted(compiled, losses, strict=strict)
         except TooCostly as error:
             problem = str(error)
         except Impossible as error:
@@ -120,7 +120,7 @@ def _schema(source: str, *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
         if effort is Effort.MUCH and is_impossible(problem):
             break
     if compiled and not is_impossible(first) and time.thread_time() - begin < 2 * MAX_TRYING and not _problem(compiled, MAX_FUEL):
-        return compiled, losses
+        return _accepted(compiled, losses, strict=strict)
     raise InvalidRequest(f"the schema cannot be used: {first}", param="json_schema")
 
 
@@ -129,6 +129,12 @@ def _problem(compiled: str, fuel: int) -> str:
     begin = time.thread_time()
     problem = problem_of(compiled, fuel)
     return problem or ("it takes too long to compile" if time.thread_time() - begin > MAX_COMPILE else "")
+
+
+def _accepted(compiled: str, losses: tuple[Loss, ...], *, strict: bool) -> tuple[str, tuple[Loss, ...]]:
+    if strict:
+        _refuse_losses(losses)
+    return compiled, losses
 
 
 def _refuse_losses(losses: tuple[Loss, ...]) -> None:

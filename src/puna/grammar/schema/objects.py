@@ -13,7 +13,7 @@ from puna.grammar.schema.patterns import PatternError
 from puna.grammar.schema.property_names import apply_property_names
 from puna.grammar.schema.rewrite import Effort, Handler, Node, Rewriter, count_of, list_of, map_of
 from puna.grammar.schema.scalars import usable_pattern
-from puna.grammar.schema.values import any_of, key_of
+from puna.grammar.schema.values import any_of, key_of, refers
 
 KEYWORDS = (
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
@@ -78,12 +78,13 @@ def _members(rewriter: Rewriter, node: Node) -> Members:
         patterns = {}
     if len(patterns) > 1 and not rewriter.apart(tuple(patterns)):
         patterns = _merged(patterns)
-    if rewriter.effort < Effort.ALL and patterns:
-        if any(_matches(pattern, name) for pattern in patterns for name in required if name in named):
+    if patterns:
+        if rewriter.effort < Effort.ALL and any(_matches(one, name) for one in patterns for name in required if name in named):
             rewriter.lose(place, "patternProperties", "with it the schema is too complex")
             patterns = {}
-        # Combining what a name and a pattern want is what takes the work: such properties are left out.
-        named = {name: inner if not any(_matches(one, name) for one in patterns) else False for name, inner in named.items()}
+        for name, inner in named.items():
+            if name not in required and _is_costly(rewriter, name, inner, patterns):
+                named[name] = False
     return Members(named, patterns, rest, required)
 
 
@@ -96,6 +97,17 @@ def _matches(pattern: str, name: str) -> bool:
         )
     except re.error:
         return True
+
+
+def _is_costly(rewriter: Rewriter, name: str, inner: Any, patterns: dict[str, Any]) -> bool:
+    """Whether to leave out a property rather than combine what its name and a pattern want of it.
+
+    The engine cannot do that where references meet, and it takes much work.
+    """
+    matching = [wanted for pattern, wanted in patterns.items() if _matches(pattern, name)]
+    if not matching or inner is False:
+        return False
+    return rewriter.effort < Effort.ALL or (refers(inner) and any(map(refers, matching)))
 
 
 def _merged(patterns: dict[str, Any]) -> dict[str, Any]:

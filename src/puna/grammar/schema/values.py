@@ -94,3 +94,14 @@ def parts_of(schema: Any) -> Iterator[Any]:
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
             yield schema[keyword]
+
+
+def refers(schema: Any) -> bool:
+    """Whether there is a reference anywhere in a rewritten schema."""
+    stack = [schema]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, dict) and "$ref" in inner:
+            return True
+        stack += parts_of(inner)
+    return False
