@@ -36,6 +36,11 @@ class PrefixTree(Generic[V]):
     def __init__(self) -> None:
         self._root: Node[V] = Node()
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is stored."""
+        return not self._root.children and self._root.value is None
+
     def put(self, tokens: tuple[int, ...], value: V) -> V | None:
         """Store a value under a non-empty sequence; the value it replaces, if any."""
         node, depth = self._descend(tokens, split=True)

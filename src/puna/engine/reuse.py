@@ -8,8 +8,11 @@ from puna.engine.memory import Memory, MemoryFault
 from puna.engine.scheduler import Scheduler
 from puna.engine.sequence import Sequence
 from puna.engine.stats import Counters
-from puna.engine.tiers import Entry, HostTier
+from puna.engine.tiers import Found, HostTier, LowerTier
 from puna.llama.context import DecodeError
+
+LOWER_GAIN = 64
+"""Tokens of reading that a lookup in the tier below host memory must spare to be worth its time."""
 
 
 class PrefixReuse:
@@ -18,6 +21,8 @@ class PrefixReuse:
     def __init__(
         self, scheduler: Scheduler, memory: Memory, host: HostTier, counters: Counters, warn: Callable[[str], None]
     ) -> None:
+        self.lower: LowerTier | None = None
+        """Where to look for what host memory does not have."""
         self._scheduler = scheduler
         self._memory = memory
         self._host = host
@@ -32,7 +37,7 @@ class PrefixReuse:
         wanted = sequence.generation
         if not wanted.cache_prompt or wanted.prompt_probs or wanted.deterministic or sequence.n_dropped:
             return
-        stored = self._host.find(sequence.tokens)
+        stored = self._find_stored(sequence)
         n_stored = stored.length if stored else 0
         leader, n_shared = self._scheduler.best_running(sequence)
         n_now = min(n_shared, leader.n_done) if leader else 0
@@ -41,7 +46,7 @@ class PrefixReuse:
         elif leader and n_now and n_now >= n_stored:
             self._copy(leader, [(sequence, n_now)])
         elif stored:
-            self._wake(sequence, stored.value, n_stored)
+            self._wake(sequence, stored)
 
     def serve_followers(self) -> None:
         """Copy to everybody whose leader has got far enough; look anew for those whose leader has left."""
@@ -65,7 +70,7 @@ class PrefixReuse:
             or sequence.n_dropped
             or not sequence.generation.cache_prompt
             or self._host.capacity == 0
-            or self._host.covers(tokens)
+            or self._host.covers(tokens, sequence.cache_key)
         ):
             return
         held = self._memory.length(sequence.seat)
@@ -73,19 +78,33 @@ class PrefixReuse:
             self._warn(f"a sequence of {len(tokens)} tokens holds {held} in memory; it is not kept")
             return
         try:
-            self._host.put(tokens, self._memory.rest(sequence.seat))
+            self._host.put(tokens, self._memory.rest(sequence.seat), sequence.cache_key)
         except DecodeError as error:
             self._warn(f"a prompt could not be kept: {error}")
 
-    def _wake(self, sequence: Sequence, entry: Entry, length: int) -> None:
+    def _find_stored(self, sequence: Sequence) -> Found | None:
+        """The longest prefix in host memory, after fetching a longer one from below if there is one."""
+        stored = self._host.find(sequence.tokens, sequence.cache_key)
+        if self.lower is None or self._host.capacity == 0:
+            return stored
+        n_stored = stored.length if stored else 0
+        if self.lower.find(sequence.tokens[:-1], sequence.cache_key) < n_stored + LOWER_GAIN:
+            return stored
+        loaded = self.lower.load(sequence.tokens[:-1], sequence.cache_key)
+        if loaded is None:
+            return stored
+        tokens, state = loaded
+        self._host.put(tokens, state, sequence.cache_key)
+        return self._host.find(sequence.tokens, sequence.cache_key)
+
+    def _wake(self, sequence: Sequence, found: Found) -> None:
         try:
-            self._memory.wake(sequence.seat, entry.state, length)
+            self._memory.wake(sequence.seat, self._host.load(found), found.length)
         except MemoryFault as error:
             self._warn(f"a stored prompt was not used: {error}")
-            self._host.discard(entry)
+            self._host.discard(found)
         else:
-            self._host.touch(entry)
-            self._credit(sequence, length)
+            self._credit(sequence, found.length)
 
     def _copy(self, leader: Sequence, targets: list[tuple[Sequence, int]]) -> None:
         try:

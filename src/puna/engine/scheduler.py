@@ -102,6 +102,8 @@ class Scheduler:
         for other in self.running:
             if not other.generation.cache_prompt or other.n_dropped or other.generation.deterministic:
                 continue
+            if other.cache_key != sequence.cache_key:
+                continue
             if sequence in other.leaders():
                 continue  # each would wait for the other
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)

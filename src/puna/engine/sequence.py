@@ -30,6 +30,8 @@ class Sequence:
     """How many of `tokens` are in memory."""
     n_cached: int = 0
     """Prompt tokens that were taken from somewhere instead of being computed."""
+    cache_key: bytes = b""
+    """What beside the tokens decides on the cells' content (adapters, media): cells are shared under equal keys only."""
     seat: int = -1
     """The engine's sequence id, -1 while it waits."""
     slot: int = -1

@@ -180,3 +180,11 @@ def test_common_prefix(a: list[int], b: list[int]) -> None:
     n = common_prefix(a, b)
     assert a[:n] == b[:n]
     assert n == min(len(a), len(b)) or a[n] != b[n]
+
+
+def test_only_sequences_under_one_key_share() -> None:
+    scheduler = Scheduler(4)
+    first, second, third = running(scheduler, *(sequence(i, tokens=tuple(range(50))) for i in (1, 2, 3)))
+    first.cache_key = third.cache_key = b"adapter"
+    assert scheduler.best_running(second) == (None, 0)
+    assert scheduler.best_running(third) == (first, 49)

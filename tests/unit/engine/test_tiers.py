@@ -35,7 +35,7 @@ def test_a_state_that_cannot_be_cut_serves_only_its_continuations() -> None:
     assert tier.find([1, 2, 4, 5]) is None
     match = tier.find([1, 2, 3, 4])
     assert match is not None
-    assert (match.length, match.whole) == (3, True)
+    assert (match.length, match.entry.tokens) == (3, (1, 2, 3))
 
 
 def test_a_longer_conversation_replaces_its_beginning() -> None:
@@ -59,7 +59,7 @@ def test_covers_means_nothing_new_to_store() -> None:
 
 
 def test_least_recently_used_goes_first() -> None:
-    size = Entry((1, 1), state()).n_bytes
+    size = Entry(b"", (1, 1), state()).n_bytes
     tier = HostTier(3 * size, can_cut=True)
     for first in (1, 2, 3):
         tier.put([first, first], state())
@@ -81,8 +81,8 @@ def test_discarding_twice_is_harmless() -> None:
     tier.put([1, 2], state())
     match = tier.find([1, 2, 3])
     assert match is not None
-    tier.discard(match.value)
-    tier.discard(match.value)
+    tier.discard(match)
+    tier.discard(match)
     assert len(tier) == tier.n_bytes == 0
 
 
@@ -95,4 +95,30 @@ def test_the_cap_holds_and_the_books_are_right(can_cut: bool, puts: list[tuple[l
         tier.put(tokens, state(n_bytes))
         assert tier.n_bytes <= capacity
         assert tier.n_bytes == sum(entry.n_bytes for entry in tier._order)
-        assert {entry.tokens for entry in tier._tree} == kept(tier)
+        assert {entry.tokens for tree in tier._trees.values() for entry in tree} == kept(tier)
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"", b"a", b"b"]), st.lists(st.integers(0, 2), min_size=1, max_size=5)), max_size=30))
+def test_keys_do_not_see_each_other(puts: list[tuple[bytes, list[int]]]) -> None:
+    tier = HostTier(10**6, can_cut=True)
+    for key, tokens in puts:
+        tier.put(tokens, state(), key)
+    for key in (b"", b"a", b"b", b"c"):
+        own = HostTier(10**6, can_cut=True)
+        for other, tokens in puts:
+            if other == key:
+                own.put(tokens, state())
+        for _, tokens in puts:
+            found, expected = tier.find([*tokens, 9], key), own.find([*tokens, 9])
+            assert (found.length if found else 0) == (expected.length if expected else 0)
+            assert tier.covers(tokens, key) == own.covers(tokens)
+
+
+def test_what_falls_out_is_announced_with_its_key() -> None:
+    seen: list[tuple[bytes, tuple[int, ...], int]] = []
+    size = Entry(b"k", (1, 1), state()).n_bytes
+    tier = HostTier(size, can_cut=True, on_evict=lambda key, tokens, state: seen.append((key, tokens, state.nbytes)))
+    tier.put([1, 1], state(), b"k")
+    tier.put([2, 2], state(), b"k")
+    tier.put([2, 2, 3], state(900), b"k")
+    assert seen == [(b"k", (1, 1), 1000)]
