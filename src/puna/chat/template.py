@@ -97,15 +97,16 @@ class ChatTemplate:
     def _by_convention(self, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
         # FireFunction reads its tools and the date from variables of its own, and fails without them.
         found = {}
-        if "functions" in self._free_names:
+        if "functions" in self.variables:
             found["functions"] = json.dumps(tools or [], indent=4, ensure_ascii=False)
-        if "datetime" in self._free_names:
+        if "datetime" in self.variables:
             found["datetime"] = self._now().strftime("%Y-%m-%d %H:%M:%S")
         return found
 
     @cached_property
-    def _free_names(self) -> set[str]:
-        return find_undeclared_variables(self._tree)
+    def variables(self) -> frozenset[str]:
+        """Names that the template reads without having set them."""
+        return frozenset(find_undeclared_variables(self._tree))
 
     @cached_property
     def capabilities(self) -> Capabilities:

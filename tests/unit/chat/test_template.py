@@ -133,3 +133,15 @@ LLAMA32 = (
 def test_real_template_gives_the_models_format(name: str, text: str) -> None:
     messages = [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "hi"}]
     assert real(name).render(messages, date_string="26 Jul 2024") == text
+
+
+def test_a_namespaces_list_takes_and_gives() -> None:
+    source = (
+        "{% set ns = namespace(q=[]) %}{% for i in [1, 2, 3, 4] %}{% set _ = ns.q.append(i) %}{{ _ }}{% endfor %}"
+        "{% set a = ns.q.pop(0) %}{% set b = ns.q.pop() %}{% set c = ns.q.pop(-1) %}{{ [a, b, c, ns.q] }}"
+    )
+    assert made(source).render(MESSAGES) == "NoneNoneNoneNone[1, 4, 3, [2]]"
+
+
+def test_what_map_gives_is_json_too() -> None:
+    assert made("{{ messages|map(attribute='role')|tojson }}").render(MESSAGES) == '["user"]'

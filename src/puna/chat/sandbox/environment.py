@@ -24,6 +24,7 @@ from jinja2.visitor import NodeTransformer
 
 from puna.chat.sandbox import filters
 from puna.chat.sandbox.budget import MAX_INT, TemplateLimit, active
+from puna.chat.sandbox.lists import without_change
 from puna.chat.sandbox.operators import FormatMethod, binary, call_method
 
 _SMALL_LITERAL = 32
@@ -186,6 +187,9 @@ class _Watch(NodeTransformer):
         return _through(filters.WEIGH, node)
 
     visit_List = visit_Tuple = visit_Dict = _visit_literal
+
+    def visit_Assign(self, node: nodes.Assign) -> list[nodes.Node]:
+        return [self.generic_visit(statement) for statement in without_change(node)]
 
     def visit_Const(self, node: nodes.Const) -> nodes.Node:
         if isinstance(node.value, int) and node.value >= MAX_INT:

@@ -141,6 +141,9 @@ def _tojson(
 ) -> str:
     # As Hugging Face renders it: no HTML escapes, and the text is not marked as safe.
     budget = active()
+    if isinstance(value, Iterator):
+        # The result of `map` or `select`: other engines have lists there, and templates count on it.
+        value = budget.admit(list(value))
     weight = budget.weigh(value)
     if weight > BIG:
         budget.spend(6 * weight)
