@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
 
 from puna.grammar.schema.document import SchemaError
+from puna.grammar.schema.overlaps import matches, without_overlaps
 from puna.grammar.schema.patterns import PatternError
 from puna.grammar.schema.property_names import apply_property_names
 from puna.grammar.schema.rewrite import Effort, Handler, Node, Rewriter, count_of, list_of, map_of
 from puna.grammar.schema.scalars import usable_pattern
-from puna.grammar.schema.values import any_of, key_of, refers
+from puna.grammar.schema.values import any_of, refers
 
 KEYWORDS = (
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
@@ -76,10 +76,9 @@ def _members(rewriter: Rewriter, node: Node) -> Members:
     required = _required(node)
     if patterns and not rewriter.enough(node, "patternProperties", Effort.LITTLE):
         patterns = {}
-    if len(patterns) > 1 and not rewriter.apart(tuple(patterns)):
-        patterns = _merged(patterns)
+    patterns = without_overlaps(rewriter, place, named, patterns, rest, required)
     if patterns:
-        if rewriter.effort < Effort.ALL and any(_matches(one, name) for one in patterns for name in required if name in named):
+        if rewriter.effort < Effort.ALL and any(matches(one, name) for one in patterns for name in required if name in named):
             rewriter.lose(place, "patternProperties", "with it the schema is too complex")
             patterns = {}
         for name, inner in named.items():
@@ -88,33 +87,15 @@ def _members(rewriter: Rewriter, node: Node) -> Members:
     return Members(named, patterns, rest, required)
 
 
-def _matches(pattern: str, name: str) -> bool:
-    """Whether a name may match the pattern, which is in the engine's syntax."""
-    try:
-        return (
-            re.search(re.sub(r"\\x\{([0-9A-F]+)\}", lambda found: re.escape(chr(int(found.group(1), 16))), pattern), name)
-            is not None
-        )
-    except re.error:
-        return True
-
-
 def _is_costly(rewriter: Rewriter, name: str, inner: Any, patterns: dict[str, Any]) -> bool:
     """Whether to leave out a property rather than combine what its name and a pattern want of it.
 
     The engine cannot do that where references meet, and it takes much work.
     """
-    matching = [wanted for pattern, wanted in patterns.items() if _matches(pattern, name)]
+    matching = [wanted for pattern, wanted in patterns.items() if matches(pattern, name)]
     if not matching or inner is False:
         return False
     return rewriter.effort < Effort.ALL or (refers(inner) and any(map(refers, matching)))
-
-
-def _merged(patterns: dict[str, Any]) -> dict[str, Any]:
-    """One pattern in place of several that may overlap: what matches any of them is to be what all of them want."""
-    wanted = list({key_of(inner): inner for inner in patterns.values()}.values())
-    whole = "|".join(f"(?:{pattern})" for pattern in patterns)
-    return {whole: wanted[0] if len(wanted) == 1 else False if False in wanted else {"allOf": wanted}}
 
 
 def _required(node: Node) -> list[str]:
