@@ -1,12 +1,14 @@
-"""The context and its growth: small at first, as large as the longest sequence needs, never larger than allowed."""
+"""The context and its length: small at first, as large as the longest sequence needs, small again when none does."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from puna.engine.memory import Memory, MemoryFault
 from puna.engine.runner import Runner
 from puna.engine.sequence import Sequence
+from puna.engine.shrinking import ShrinkPolicy
 from puna.engine.sizing import Size
 from puna.errors import StartupError
 from puna.llama.context import Context
@@ -21,7 +23,7 @@ class Arena:
 
     A context for 16 sequences of a model's full length may take gigabytes that most servers never need, and seconds to
     clear. Saved states do not depend on the context's size, so a larger one takes over in about that time when a
-    sequence comes that needs it.
+    sequence comes that needs it, and a smaller one when nothing has needed it for a while.
     """
 
     def __init__(
@@ -40,10 +42,15 @@ class Arena:
         self.memory = memory
         self.runner = runner
         self._warn = warn
+        self.policy = ShrinkPolicy()
         self.length = size.first
         """Tokens of one sequence that there is room for now."""
         self.limit = size.n_ctx
         """Tokens of one sequence that there can be room for."""
+
+    def least(self, *, reproducible: bool) -> int:
+        """Tokens that a sequence needs room for however short it is."""
+        return self._size.least(reproducible=reproducible)
 
     def seats_for(self, needed: int) -> int:
         """How many sequences may run while one of them needs so many tokens."""
@@ -57,28 +64,57 @@ class Arena:
         length = self._size.next_length(needed)
         if length <= self.length:
             return True
+        began = time.monotonic()
+        grown = self._change(length, running)
+        if grown:
+            self.policy.grew(time.monotonic(), time.monotonic() - began)
+        else:
+            self.limit = self.length
+        return grown
+
+    def shrink(self, expected: int, running: list[Sequence]) -> bool:
+        """Make the context smaller if sequences of at most `expected` tokens would have fitted for a while."""
+        now = time.monotonic()
+        length = self._size.next_length(expected)
+        if length >= self.length:
+            self.policy.needed(now)
+            return False
+        if self.policy.wait(now) > 0:
+            return False
+        if not self._change(length, running):
+            self.policy.needed(now)  # it is not tried again at once
+            return False
+        self.policy.shrank(time.monotonic(), time.monotonic() - now)
+        return True
+
+    @property
+    def shrinks_in(self) -> float | None:
+        """Seconds until `shrink` makes the context smaller if nothing comes; None when it is as small as it gets."""
+        return self.policy.wait(time.monotonic()) if self.length > self._size.first else None
+
+    def _change(self, length: int, running: list[Sequence]) -> bool:
+        """Go on with a context for another length, or with one as before where there is no memory for it."""
         states = [self.memory.rest(sequence.seat) if sequence.n_done else None for sequence in running]
         self._context.close()
         try:
             self._context = self._make(length, self._size.seats(length))
+            self.length = length
+            changed = True
         except StartupError as error:
             self._warn(f"no memory for sequences of {length} tokens: {error}")
-            self.limit = self.length
-            length = self.length
-            self._context = self._make(length, self._size.seats(length))
+            self._context = self._make(self.length, self._size.seats(self.length))
+            changed = False
         self.memory.rebind(self._context)
         self.runner.rebind(self._context)
         for seat, (sequence, state) in enumerate(zip(running, states, strict=True)):
             sequence.seat = seat
             if state is not None:
                 self._wake(sequence, state)
-        grown = length > self.length
-        self.length = length
-        return grown
+        return changed
 
     def _wake(self, sequence: Sequence, state: State) -> None:
         try:
             self.memory.wake(sequence.seat, state, sequence.n_done)
         except MemoryFault as error:
-            self._warn(f"a sequence has to be read again in the larger context: {error}")
+            self._warn(f"a sequence has to be read again in another context: {error}")
             sequence.n_done = sequence.n_fresh = 0

@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
+from puna.engine.length import ContextLength
 from puna.engine.reuse import PrefixReuse
 from puna.engine.sampling import Choice, TokenSampler, before_chain
 from puna.engine.scheduler import Plan, Scheduler
@@ -71,6 +72,7 @@ class Engine:
         """Requests whose grammar is being compiled: they queue once it is."""
         self._counters = Counters()
         self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn)
+        self._length = ContextLength(arena, scheduler, self._preempt)
         self._outputs: list[Output] = []
 
     # requests
@@ -103,7 +105,9 @@ class Engine:
         self._outputs = []
         self._queue_compiled()
         for sequence in self._scheduler.admit():
-            self._start(sequence)
+            self._make_length()  # first, so that what is kept of its prompt has room
+            if sequence.seat >= 0:
+                self._start(sequence)
         self._make_length()
         self._reuse.serve_followers()
         self._close_gap()
@@ -130,20 +134,19 @@ class Engine:
                 self._scheduler.add(sequence)
         self._compiling = [(sequence, work) for sequence, work in self._compiling if not work.done()]
 
+    @property
+    def tidies_in(self) -> float | None:
+        """Seconds after which an idle engine wants `tidy` to be called; None for never."""
+        return self._arena.shrinks_in
+
+    def tidy(self) -> None:
+        """Give back what nobody has needed for a while."""
+        self._length.shrink(sequence for sequence, _ in self._compiling)
+
     def _make_length(self) -> None:
-        """Let the context grow when a sequence has more tokens than there is room for."""
-        longest = max((len(sequence.tokens) for sequence in self._scheduler.running), default=0)
-        needed = min(longest, self._arena.limit)
-        if needed <= self._arena.length:
-            return
-        self._scheduler.n_seats = self._arena.seats_for(needed)
-        for sequence in self._scheduler.surplus():
-            self._preempt(sequence)
-        if self._arena.grow(needed, self._scheduler.running):
-            return
-        self._scheduler.n_seats = self._arena.seats_for(self._arena.length)
-        for sequence in list(self._scheduler.running):
-            if len(sequence.tokens) > self._arena.limit and not self._overflows(sequence):
+        """Fit the context's length to the requests."""
+        for sequence in self._length.fit(sequence for sequence, _ in self._compiling):
+            if not self._overflows(sequence):
                 self._fail(sequence, f"there is no memory for a sequence of {len(sequence.tokens)} tokens", "fault")
 
     def _shift(self) -> None:

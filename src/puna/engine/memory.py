@@ -90,7 +90,7 @@ class SplitMemory:
         return self._context.save(seat)
 
     def wake(self, seat: int, state: State, length: int) -> None:
-        if not self._context.load(seat, state):
+        if not self._context.load(seat, state, length):
             raise MemoryFault(f"the engine refused a state of {state.nbytes} bytes")
         self._cut(seat, length)
 

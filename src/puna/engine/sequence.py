@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 from puna.ipc.frames import Submit
 from puna.types import Generation
 
+USUAL_ANSWER = 256
+"""Tokens that are still to come, as far as is expected, where a request sets no limit."""
+
 if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
     from puna.engine.sampling import TokenSampler
 
@@ -84,6 +87,12 @@ class Sequence:
     def n_pending(self) -> int:
         """Tokens that have no cells yet."""
         return len(self.tokens) - self.n_done
+
+    @property
+    def n_expected(self) -> int:
+        """Tokens that there will be at the end, as far as can be told now."""
+        limit = self.generation.max_tokens
+        return len(self.tokens) + (USUAL_ANSWER if limit < 0 else max(0, limit - self.n_produced))
 
     @property
     def decoding(self) -> bool:

@@ -46,6 +46,8 @@ class Size:
     """Bytes a token takes."""
     grown: int
     """Bytes that cells may take after growing."""
+    short: bool = False
+    """Whether `first` is for short sequences alone, which are computed there in a way of their own."""
     fixed: bool = False
     """Whether there are as many seats at any length, because states do not fit a context with fewer."""
 
@@ -54,6 +56,11 @@ class Size:
         if self.fixed or length <= self.first:
             return self.n_slots
         return max(1, min(self.n_slots, self.grown // (length * self.cell)))
+
+    def least(self, *, reproducible: bool) -> int:
+        """Tokens that a sequence needs room for however short it is: more where short ones are computed differently and
+        this one must always be computed the same way."""
+        return min(self.first + 1, self.n_ctx) if reproducible and self.short else 1
 
     def next_length(self, needed: int) -> int:
         """The length to grow to so that a sequence of `needed` tokens fits."""
@@ -107,7 +114,7 @@ def choose_size(
     first = min(limit, FIRST_N_CTX)
     room, length = (grown, limit) if fixed else (int(free * FIRST_SHARE), first)
     slots = n_slots or max(1, min(MOST_SLOTS, room // (length * cell)))
-    return Size(limit, slots, min(first, SHORT_N_CTX) if short else first, cell, grown, fixed)
+    return Size(limit, slots, min(first, SHORT_N_CTX) if short else first, cell, grown, short, fixed)
 
 
 def choose_cache(cache_ram: int, free: int) -> int:

@@ -37,14 +37,14 @@ class Inbox:
             self._frames.put(frame)
         os._exit(0)
 
-    def take(self, *, wait: bool) -> list[ToWorker]:
-        """The frames that have come; with `wait`, at least one."""
-        frames = [self._frames.get()] if wait else []
-        while True:
-            try:
-                frames.append(self._frames.get_nowait())
-            except queue.Empty:
-                return frames
+    def take(self, *, wait: bool, timeout: float | None = None) -> list[ToWorker]:
+        """The frames that have come; with `wait`, at least one, unless that takes more than `timeout` seconds."""
+        frames: list[ToWorker] = []
+        try:
+            while True:
+                frames.append(self._frames.get(block=wait and not frames, timeout=timeout))
+        except queue.Empty:
+            return frames
 
 
 def warn(text: str) -> None:
@@ -79,7 +79,11 @@ def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
 def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> NoReturn:
     """The loop: take what has come, step, send."""
     while True:
-        for frame in inbox.take(wait=engine.idle):
+        frames = inbox.take(wait=engine.idle, timeout=engine.tidies_in)
+        if not frames and engine.idle:
+            engine.tidy()
+            continue
+        for frame in frames:
             if isinstance(frame, Submit):
                 engine.submit(frame)
             elif isinstance(frame, Abort):

@@ -15,7 +15,7 @@ from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.library import C
 from puna.llama.model import Model
-from puna.llama.state import State, StateFormatError, adapt
+from puna.llama.state import State, StateFormatError, adapt, head
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -165,15 +165,17 @@ class Context:
             raise DecodeError(f"sequence {sequence} gave {written} bytes of state, {size} were announced")
         return state
 
-    def load(self, sequence: int, state: State) -> bool:
+    def load(self, sequence: int, state: State, length: int) -> bool:
         """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it.
+
+        Only the first `length` tokens are wanted. Memory that can be cut gets no others; elsewhere the state is put back whole.
 
         The state may come from a context of another size; for memory that can be cut also from one with another number
         of sequences or with flash attention the other way.
         """
         if self._plain:
             try:
-                state = adapt(state, n_stream=self._n_stream, transposed=self._transposed)
+                state = adapt(head(state, length), n_stream=self._n_stream, transposed=self._transposed)
             except StateFormatError:
                 self.drop(sequence)
                 return False

@@ -39,12 +39,8 @@ def adapt(state: State, *, n_stream: int, transposed: bool) -> State:
     Raises `StateFormatError` for bytes that are not understood; then nothing can be made of the state.
     """
     old = _number(state, HEAD)
-    counts = [_number(state, HEAD + 4 + 4 * i) for i in range(old)]
-    used = [i for i, count in enumerate(counts[: _first(counts) + 1]) if count]
-    if len(used) != 1:
-        raise StateFormatError("a state without cells")
-    begin = HEAD + 4 + 4 * used[0]
-    own = state[begin : len(state) - 4 * (old - used[0] - 1)]
+    begin, end = _own_part(state)
+    own = state[begin:end]
     turned = _turn(own) if _is_transposed(own) != transposed else own
     if turned is own and old == n_stream:
         return state
@@ -53,6 +49,49 @@ def adapt(state: State, *, n_stream: int, transposed: bool) -> State:
     made[HEAD : HEAD + 4] = _bytes(n_stream, np.uint32)
     made[HEAD + 4 : HEAD + 4 + len(turned)] = turned
     return made
+
+
+def head(state: State, length: int) -> State:
+    """The same state with only the cells at positions below `length`.
+
+    Raises `StateFormatError` for bytes that are not understood, or when there is no such cell.
+    """
+    begin, end = _own_part(state)
+    own = state[begin:end]
+    count = _number(own, 0)
+    at = 4 + CELL * count
+    transposed, n_layer = _is_transposed(own), _number(own, at + 4)
+    kept = own[4:at].view(np.uint32).reshape(count, CELL // 4)[:, 0] < length
+    n_kept = int(kept.sum())
+    if n_kept == count:
+        return state
+    if not n_kept:
+        raise StateFormatError(f"a state without cells below position {length}")
+    parts = [state[:begin], _bytes(n_kept, np.uint32), own[4:at].reshape(count, CELL)[kept].reshape(-1), own[at : at + 8]]
+    at += 8
+    for block in range(2 * n_layer):  # the keys of every layer, then the values of every layer
+        turned = transposed and block >= n_layer
+        row = _number(own, at + 4)
+        size = count * row * (_number(own, at + 8) if turned else 1)
+        data = own[at + 12 : at + 12 + size]
+        if len(data) != size:
+            raise StateFormatError("rows are cut short")
+        rows = data.reshape(-1, count, row)[:, kept]
+        parts += [own[at : at + 12], np.ascontiguousarray(rows).reshape(-1)]
+        at += 12 + size
+    if at != len(own):
+        raise StateFormatError(f"{len(own) - at} bytes are left over")
+    return np.concatenate([*parts, state[end:]])
+
+
+def _own_part(state: State) -> tuple[int, int]:
+    """Where the sequence's own stream begins, with its count of cells, and ends."""
+    n_stream = _number(state, HEAD)
+    counts = [_number(state, HEAD + 4 + 4 * i) for i in range(n_stream)]
+    used = [i for i, count in enumerate(counts[: _first(counts) + 1]) if count]
+    if len(used) != 1:
+        raise StateFormatError("a state without cells")
+    return HEAD + 4 + 4 * used[0], len(state) - 4 * (n_stream - used[0] - 1)
 
 
 def _first(counts: list[int]) -> int:

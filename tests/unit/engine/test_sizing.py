@@ -43,6 +43,8 @@ def test_short_sequences_may_have_a_context_of_their_own_first() -> None:
     chosen = choose_size(n_ctx=0, n_slots=0, n_ctx_train=8192, cell=20_000, free=16 * GIB, short=True)
     assert (chosen.first, chosen.n_slots) == (512, MOST_SLOTS)
     assert [chosen.next_length(n) for n in (512, 513, 2049)] == [512, 2048, 4096]
+    assert chosen.next_length(chosen.least(reproducible=True)) == 2048
+    assert chosen.least(reproducible=False) == size().least(reproducible=True) == 1
 
 
 def test_little_memory_means_fewer_slots_and_a_lower_limit() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from puna.llama.state import State, StateFormatError, adapt
+from puna.llama.state import State, StateFormatError, adapt, head
 
 
 def u32(*numbers: int) -> bytes:
@@ -50,6 +50,38 @@ def test_any_form_becomes_any_other(stream: int, n_stream: int, transposed: bool
 def test_what_fits_is_left_alone() -> None:
     state = made(stream=1, n_stream=3, transposed=True)
     assert adapt(state, n_stream=3, transposed=True) is state
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize("stream", [0, 2])
+def test_the_head_of_a_state_is_the_state_of_a_shorter_sequence(stream: int, transposed: bool, kind: int) -> None:
+    state = made(stream=stream, n_stream=4, transposed=transposed, kind=kind)
+    shorter = made(stream=stream, n_stream=4, transposed=transposed, kind=kind, count=3)
+    if transposed:  # the made values count up by cells, whatever their number
+        np.testing.assert_array_equal(head(state, 3), shorter)
+    assert len(head(state, 3)) == len(shorter)
+    np.testing.assert_array_equal(
+        adapt(head(state, 3), n_stream=4, transposed=not transposed), head(adapt(state, n_stream=4, transposed=not transposed), 3)
+    )
+    assert head(state, 5) is head(state, 9) is state
+
+
+def test_the_head_takes_cells_by_their_position() -> None:
+    state = made(stream=0, n_stream=1, transposed=False).copy()
+    positions = state[16 : 16 + 60].view(np.uint32).reshape(5, 3)
+    positions[:, 0] = [7, 0, 9, 1, 2]
+    kept = head(state, 2)
+    assert kept[16 : 16 + 24].view(np.uint32).reshape(2, 3)[:, 0].tolist() == [0, 1]
+    assert kept[-24:].view(np.uint16).reshape(2, 6)[:, 0].tolist() == [7, 19]  # cells 1 and 3 of the second layer
+
+
+@pytest.mark.parametrize("n", [0, 8, 11, 40, 100])
+def test_a_head_of_short_bytes_is_refused(n: int) -> None:
+    with pytest.raises(StateFormatError):
+        head(made(stream=0, n_stream=2, transposed=True)[:n], 2)
+    with pytest.raises(StateFormatError, match="below position 0"):
+        head(made(stream=0, n_stream=2, transposed=True), 0)
 
 
 @pytest.mark.parametrize("n", [0, 8, 11, 40, 100])
