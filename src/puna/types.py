@@ -69,6 +69,17 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Report probabilities after the chain instead of log-probabilities before it."""
 
 
+class Span(msgspec.Struct, frozen=True):
+    """Stretches of the output between two texts, such as a model's thoughts. One that does not end goes on to the end."""
+
+    begin: str
+    end: str
+    open: bool = False
+    """Whether the output begins inside one."""
+    again: bool = False
+    """Whether there may be several. If not, `begin` counts as the first thing of the output only, blanks aside."""
+
+
 class Trigger(msgspec.Struct, frozen=True):
     """Something in the output at which a constraint begins; it and all that follows are constrained."""
 
@@ -78,14 +89,16 @@ class Trigger(msgspec.Struct, frozen=True):
     constraint begins at its first group that matched, or with the match. Of a token its text, for display."""
     token: int = -1
     """The token's id."""
+    outside: Span | None = None
+    """Where it does not count. A pattern's beginning of the text is the beginning of what is left."""
 
 
 class Constraint(msgspec.Struct, frozen=True):
     """A language that the output must belong to."""
 
-    kind: Literal["gbnf", "json_schema", "regex", "lark", "choice"]
+    kind: Literal["gbnf", "json_schema", "regex", "lark", "choice", "outline"]
     source: str
-    """The grammar; the schema, or the list of texts to choose from, as JSON text."""
+    """The grammar; the schema, the list of texts to choose from, or the `puna.outline.Outline`, as JSON text."""
     strict: bool = False
     """Whether a keyword of a schema that cannot be enforced is an error instead of a warning."""
     compiled: str = ""

@@ -12,11 +12,12 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "puna"
 LONGEST = 400
 
-BASE = frozenset({"errors", "types", "config", "log", "machine", "gguf"})
+BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "types": frozenset({"errors"}),
+    "outline": frozenset({"errors", "types"}),
     "config": frozenset({"errors", "types"}),
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),

@@ -16,12 +16,20 @@ from puna.grammar.charset import escape
 from puna.grammar.engine_form import FUEL, MAX_FUEL, is_impossible, patterns_apart, problem_of, shorten, string_problem
 from puna.grammar.gbnf import GrammarError, TokenId, gbnf_to_lark
 from puna.grammar.limits import check_regex, check_text
+from puna.grammar.outline import compile_outline, shorten_triggers
 from puna.grammar.regex import RegexError
 from puna.grammar.schema import Checks, Effort, Impossible, Loss, SchemaError, TooCostly, rewrite_schema
 from puna.grammar.trigger import LazyTrigger
 from puna.types import Constraint
 
-PARAMS = {"gbnf": "grammar", "lark": "lark", "regex": "regex", "json_schema": "json_schema", "choice": "choice"}
+PARAMS = {
+    "gbnf": "grammar",
+    "lark": "lark",
+    "regex": "regex",
+    "json_schema": "json_schema",
+    "choice": "choice",
+    "outline": "tools",
+}
 """The request field that each kind of constraint comes from, for error messages."""
 
 MAX_TRYING = 0.5
@@ -54,10 +62,23 @@ def prepare(
     param = PARAMS[constraint.kind]
     check_text(constraint.source, param=param)
     check_triggers(constraint)
+    if constraint.kind == "outline":
+        return _outline(constraint, token_id, preserved)
     if constraint.kind == "json_schema":
         compiled, losses = _schema(constraint.source, strict=constraint.strict)
         return msgspec.structs.replace(constraint, compiled=compiled, warnings=tuple(map(str, losses)))
     return msgspec.structs.replace(constraint, compiled=_grammar(constraint, token_id, preserved, param))
+
+
+def _outline(constraint: Constraint, token_id: TokenId, preserved: Mapping[str, int]) -> Constraint:
+    compiled, warnings = compile_outline(constraint.source, preserved, lambda part: prepare(part, token_id, preserved))
+    problem = _problem(compiled, FUEL)
+    if problem and not is_impossible(problem):
+        problem = _problem(compiled, MAX_FUEL)
+    if problem:
+        raise InvalidRequest(f"the tools cannot be used together: {problem}", param=PARAMS["outline"])
+    triggers = shorten_triggers(constraint.triggers, preserved)
+    return msgspec.structs.replace(constraint, compiled=compiled, warnings=warnings, triggers=triggers)
 
 
 def check_triggers(constraint: Constraint) -> None:

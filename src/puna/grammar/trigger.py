@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Sequence
+from typing import Protocol
 
+from puna.grammar.outside import Outside
 from puna.grammar.search import Search
-from puna.types import Trigger
+from puna.types import Span, Trigger
 
 
 class LazyTrigger:
@@ -31,10 +35,42 @@ class LazyTrigger:
         return None if start is None else bytes(self._text[start:])
 
 
-def _finder(trigger: Trigger) -> Search | _Word:
+class _Finder(Protocol):
+    def feed(self, piece: bytes) -> int | None:
+        """Take more; where what is looked for begins, in bytes of the whole text."""
+        ...
+
+
+def _finder(trigger: Trigger) -> _Finder:
+    finder: _Finder
     if trigger.kind == "word":
-        return _Word(trigger.value)
-    return Search(trigger.value, whole=trigger.kind == "pattern_full")
+        finder = _Word(trigger.value)
+    else:
+        finder = Search(trigger.value, whole=trigger.kind == "pattern_full")
+    return _Elsewhere(finder, trigger.outside) if trigger.outside else finder
+
+
+class _Elsewhere:
+    """Searches in what lies outside of spans."""
+
+    def __init__(self, finder: _Finder, span: Span) -> None:
+        self._finder = finder
+        self._outside = Outside(span)
+        self._places: list[tuple[int, int]] = []
+        """Where each piece begins in what is searched, and in the whole text."""
+        self._n = 0
+
+    def feed(self, piece: bytes) -> int | None:
+        for at, part in self._outside.feed(piece):
+            self._places.append((self._n, at))
+            self._n += len(part)
+            found = self._finder.feed(part)
+            if found is not None:
+                begin, place = self._places[bisect_right(self._places, (found, sys.maxsize)) - 1]
+                return place + found - begin
+            if len(self._places) > 1 and self._places[-2][1] + self._n - len(part) - self._places[-2][0] == at:
+                self._places.pop()
+        return None
 
 
 class _Word:

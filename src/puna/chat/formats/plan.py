@@ -49,8 +49,12 @@ class Parser(Protocol):
         """Events that are certain after the next piece. Nothing is held back that must be text."""
         ...
 
-    def finish(self) -> list[Event]:
-        """The rest, when the output has ended, wherever that was. Never raises for what a model wrote."""
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """The rest, when the output has ended, wherever that was. Never raises for what a model wrote.
+
+        `cut` is whether anything but the model itself ended it, a limit or a stop string: an end that may be half a mark is
+        left out then, and is text otherwise.
+        """
         ...
 
 
@@ -67,6 +71,8 @@ class TurnPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Texts of control tokens that the parser has to see; those that a vocabulary does not have are left out."""
     stop: tuple[str, ...] = ()
     """Further stop strings."""
+    thinking: tuple[str, str] | None = None
+    """What opens and closes thoughts in the output, for whoever limits them; None for a format without."""
     forced_open: str = ""
     """Text that the model is taken to have written before its first token, because the prompt ends with it."""
 

@@ -1,0 +1,103 @@
+"""What the arguments of a tool's call have to be: as a grammar, and as types for formats that write them without quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from puna.chat.formats.plan import Tool
+from puna.outline import Node, Part
+from puna.types import Constraint
+
+Kind = Literal["string", "json", "either"]
+"""Whether a value is a string, is none, or may be either."""
+
+_SHARED = ("$defs", "definitions", "$schema", "$id")
+_OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "unevaluatedProperties")
+_STRINGS = frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"})
+
+
+def schema_of(tool: Tool) -> dict[str, Any]:
+    """The schema of the arguments; a tool that names its arguments takes no others unless it says so."""
+    schema = dict(tool.parameters) or {"type": "object", "properties": {}}
+    schema.setdefault("type", "object")
+    if "properties" in schema and not any(key in schema for key in _OPEN):
+        schema["additionalProperties"] = False
+    return schema
+
+
+def arguments(tool: Tool) -> Node:
+    """All arguments as a JSON object."""
+    return _part(tool, schema_of(tool), "")
+
+
+def argument(tool: Tool, key: str) -> Node:
+    """One argument as JSON."""
+    schema = schema_of(tool)
+    own = schema["properties"][key]
+    shared = {name: schema[name] for name in _SHARED if name in schema}
+    if isinstance(own, dict):
+        own = {**shared, **own} if "$ref" not in own else {**shared, "allOf": [own]}
+    return _part(tool, own, key)
+
+
+def _part(tool: Tool, schema: Any, key: str) -> Part:
+    constraint = Constraint("json_schema", msgspec.json.encode(schema).decode(), strict=tool.strict)
+    return Part(constraint, label=f"{tool.name}.{key}" if key else tool.name, param="tools", spaced=True)
+
+
+def properties(tool: Tool) -> Mapping[str, Any] | None:
+    """The schemas of the named arguments; None where the schema does not just name them."""
+    schema = schema_of(tool)
+    found = schema.get("properties")
+    return found if isinstance(found, Mapping) and schema.get("additionalProperties") is False else None
+
+
+def required(tool: Tool) -> frozenset[str]:
+    """The named arguments that have to be there."""
+    found = tool.parameters.get("required")
+    return frozenset(name for name in found if isinstance(name, str)) if isinstance(found, (list, tuple)) else frozenset()
+
+
+def kind_of(tool: Tool | None, key: str) -> Kind:
+    """What the values of an argument are."""
+    if tool is None:
+        return "either"
+    found = tool.parameters.get("properties")
+    own = found.get(key) if isinstance(found, Mapping) else None
+    return _kind(own, tool.parameters, 0)
+
+
+def _kind(schema: Any, root: Mapping[str, Any], depth: int) -> Kind:
+    if not isinstance(schema, Mapping) or depth > 8:
+        return "either"
+    if isinstance(ref := schema.get("$ref"), str):
+        return _kind(_resolve(ref, root), root, depth + 1)
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return "string" if kind == "string" else "json"
+    if isinstance(kind, (list, tuple)):
+        return _join(["string" if one == "string" else "json" for one in kind])
+    values = schema["enum"] if isinstance(schema.get("enum"), (list, tuple)) else [schema["const"]] if "const" in schema else []
+    if values:
+        return _join(["string" if isinstance(value, str) else "json" for value in values])
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(keyword)
+        if isinstance(options, (list, tuple)):
+            return _join([_kind(option, root, depth + 1) for option in options])
+    return "string" if schema.keys() & _STRINGS else "either"
+
+
+def _join(kinds: list[Kind]) -> Kind:
+    return kinds[0] if len(set(kinds)) == 1 else "either"
+
+
+def _resolve(ref: str, root: Mapping[str, Any]) -> Any:
+    found: Any = root
+    for step in ref.removeprefix("#").strip("/").split("/"):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(step.replace("~1", "/").replace("~0", "~"))
+    return found

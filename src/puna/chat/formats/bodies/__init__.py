@@ -1,0 +1,1 @@
+"""How a call itself is written: one file a way."""

@@ -1,0 +1,262 @@
+"""A call as its name and each argument between tags, strings without quotes.
+
+<function=get_weather>
+<parameter=city>
+Paris
+</parameter>
+</function>
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from puna.chat.formats.arguments import Kind, argument, kind_of, properties, required
+from puna.chat.formats.description import Reader, Verdict
+from puna.chat.formats.emitter import Emitter
+from puna.chat.formats.json_text import JsonValue, escaped
+from puna.chat.formats.plan import Tool
+from puna.chat.formats.scanner import Scanner, marks_of
+from puna.errors import InvalidRequest
+from puna.outline import Branch, Free, Node, Repeat, alt, seq
+
+MAX_NAME = 256
+"""Most characters of a name."""
+
+_PYTHON = {"True": "true", "False": "false", "None": "null"}
+_UNQUOTED = ("pattern", "format")
+"""Keywords of strings that have no form where strings have no quotes."""
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The texts around name, keys and values. A line end next to a value belongs to the format if the texts have one there."""
+
+    name_begin: str
+    """Before the name."""
+    name_end: str
+    """Behind it; nothing but blanks if what follows tells the end."""
+    key_begin: str
+    key_end: str
+    """Between key and value, of strings if `json_key_end` is there."""
+    value_end: str
+    end: str = ""
+    """Behind the last argument; empty if the call's own closing mark is all there is."""
+    json_key_end: str = ""
+    """Between key and value of what is no string, in formats that say which it is."""
+
+    @property
+    def opening(self) -> str:
+        return self.name_begin
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        return (self.name_begin, self.key_begin, self.key_end, self.json_key_end, self.value_end, self.end)
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        return (self.value_end.strip(), self.end.strip())
+
+    def node(self, tool: Tool) -> Node:
+        return seq(self.name_begin, tool.name, self.name_end, self._arguments(tool), self.end)
+
+    def _arguments(self, tool: Tool) -> Node:
+        named = properties(tool)
+        if named is None:
+            value = Free((Branch(self.value_end.strip(), seq(_tail(self.value_end))),))
+            ends = [end for end in (self.key_end, self.json_key_end) if end]
+            return Repeat(seq(self.key_begin, Free(tuple(Branch(end, value) for end in ends))))
+        needed = required(tool)
+        items: list[Node] = []
+        for key, schema in named.items():
+            item = self._argument(tool, key, schema)
+            items.append(item if key in needed else Repeat(item, 0, 1))
+        return seq(*items)
+
+    def _argument(self, tool: Tool, key: str, schema: Any) -> Node:
+        kind = kind_of(tool, key)
+        json_end = self.json_key_end or self.key_end
+        if kind == "json":
+            return seq(self.key_begin, key, json_end, argument(tool, key), self.value_end)
+        texts = _texts(schema)
+        if texts is not None and not any(self.value_end.strip() in text for text in texts):
+            return seq(self.key_begin, key, self.key_end, alt([seq(text) for text in texts]), self.value_end)
+        if tool.strict and isinstance(schema, Mapping):
+            found = [keyword for keyword in _UNQUOTED if keyword in schema]
+            if found:
+                raise InvalidRequest(
+                    f"{tool.name}.{key}: '{found[0]}' cannot be enforced: this model writes strings without quotes", param="tools"
+                )
+        low, high = _lengths(schema)
+        value = Free((Branch(self.value_end.strip(), seq(_tail(self.value_end))),), low=low, high=high)
+        return seq(self.key_begin, key, self.key_end, value)
+
+    def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
+        return _TaggedReader(self, tools, closers)
+
+
+def _tail(text: str) -> str:
+    """The blanks at a text's end."""
+    return text[len(text.rstrip()) :]
+
+
+def _texts(schema: Any) -> list[str] | None:
+    """The strings that a value may be one of, if that is said."""
+    if not isinstance(schema, Mapping):
+        return None
+    values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
+    if not isinstance(values, (list, tuple)) or not values or not all(isinstance(value, str) for value in values):
+        return None
+    return list(values)
+
+
+def _lengths(schema: Any) -> tuple[int, int | None]:
+    low, high = (schema.get("minLength"), schema.get("maxLength")) if isinstance(schema, Mapping) else (None, None)
+    return (low if isinstance(low, int) else 0), (high if isinstance(high, int) else None)
+
+
+class _TaggedReader:
+    """Reads tags, and writes JSON as it goes. Strings are passed on as they come, all else when it is complete."""
+
+    def __init__(self, body: Tagged, tools: Sequence[Tool], closers: Sequence[str]) -> None:
+        self._tools = tools
+        self._begin, self._name_end = body.name_begin.strip(), body.name_end.strip()
+        self._key_begin, self._end = body.key_begin.strip(), body.end.strip()
+        self._json_end = body.json_key_end.strip()
+        inner = [self._key_begin, self._end, *closers]
+        self._name_marks = marks_of(self._name_end, *inner)
+        self._inner_marks = marks_of(*inner)
+        self._key_marks = marks_of(body.key_end.strip(), self._json_end)
+        self._value_marks = marks_of(body.value_end.strip())
+        self._lead = "\n" if _tail(body.key_end).endswith("\n") else ""
+        self._trail = "\n" if body.value_end.startswith("\n") else ""
+        self._taken: list[str] = []
+        self._length = 0
+        self._tool: Tool | None = None
+        self._n = 0
+        self._key = ""
+        self._kind: Kind = "string"
+        self._value: list[str] = []
+        self._json = JsonValue()
+        self._fresh = False
+        """Whether nothing of the value has come."""
+        self._line_end = ""
+        """A line end that is the value's or the format's."""
+        self._step: Callable[[Scanner, Emitter], Verdict | None] = self._opening
+
+    @property
+    def held(self) -> str:
+        return "".join(self._taken)
+
+    def read(self, scanner: Scanner, out: Emitter) -> Verdict:
+        while True:
+            verdict = self._step(scanner, out)
+            if verdict is not None:
+                return verdict
+
+    def _opening(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        self._taken.append(scanner.space())
+        taken = scanner.take(self._begin)
+        if taken is None:
+            return "more"
+        if not taken:
+            return "broken"
+        self._step = self._name
+        return None
+
+    def _name(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        text, mark = scanner.until(self._name_marks, leave=True)
+        self._taken.append(text)
+        self._length += len(text)
+        if not mark:
+            return "broken" if self._length > MAX_NAME else "more"
+        name = self.held.strip()
+        if len(name.split()) != 1 or (self._name_end and mark not in (self._name_end, self._key_begin)):
+            return "broken"
+        if mark == self._name_end:
+            scanner.take(mark)
+        self._tool = next((tool for tool in self._tools if tool.name == name), None)
+        out.begin(name)
+        self._step = self._inner
+        return None
+
+    def _inner(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        """Between arguments. What is none is left out."""
+        _, mark = scanner.until(self._inner_marks, leave=True)
+        if not mark:
+            return "more"
+        if mark == self._key_begin:
+            scanner.take(mark)
+            self._value, self._step = [], self._in_key
+            return None
+        if mark == self._end:
+            scanner.take(mark)
+        out.arguments("}" if self._n else "{}")
+        return "done"
+
+    def _in_key(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        text, mark = scanner.until(self._key_marks)
+        self._value.append(text)
+        if not mark:
+            return "more"
+        self._key = "".join(self._value).strip()
+        declared = kind_of(self._tool, self._key)
+        if self._json_end:
+            self._kind = "json" if mark == self._json_end else "string"
+        else:
+            self._kind = declared
+        self._n += 1
+        out.arguments(f"{'{' if self._n == 1 else ', '}{json.dumps(self._key, ensure_ascii=False)}: ")
+        if self._kind == "string":
+            out.arguments('"')
+        self._value, self._json = [], JsonValue()
+        self._fresh, self._line_end, self._step = True, "", self._in_value
+        return None
+
+    def _in_value(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        text, mark = scanner.until(self._value_marks)
+        if text and self._fresh:
+            self._fresh = False
+            text = text.removeprefix(self._lead)
+        text = self._line_end + text
+        self._line_end = self._trail if self._trail and text.endswith(self._trail) else ""
+        text = text[: len(text) - len(self._line_end)]
+        if self._kind == "string":
+            out.arguments(escaped(text))
+        else:
+            self._value.append(text)
+            if self._in_string(text) and mark:
+                self._value.append(self._line_end + mark)
+                self._line_end = ""
+                self._in_string(mark)
+                return None
+        if not mark:
+            return "more"
+        out.arguments('"' if self._kind == "string" else as_json("".join(self._value), self._kind))
+        self._step = self._inner
+        return None
+
+    def _in_string(self, text: str) -> bool:
+        """Take more of a value that is to be JSON; whether it ends within a string of an object or a list."""
+        scanner = Scanner()
+        scanner.feed(text if self._json.begun else text.lstrip())
+        self._json.read(scanner)
+        return self._json.in_string
+
+
+def as_json(text: str, kind: Kind) -> str:
+    """A value written without quotes as JSON: what it says if that is JSON, else a string."""
+    stripped = text.strip()
+    stripped = _PYTHON.get(stripped, stripped)
+    try:
+        value = msgspec.json.decode(stripped)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return json.dumps(text if kind == "either" else stripped, ensure_ascii=False)
+    if kind == "either" and isinstance(value, str):
+        return json.dumps(text, ensure_ascii=False)
+    return stripped

@@ -1,0 +1,53 @@
+"""The format that a description makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from puna.chat.formats.description import Description, Thinking
+from puna.chat.formats.parser import TurnParser
+from puna.chat.formats.plan import TurnPlan, TurnRequest
+from puna.chat.formats.turn_grammar import constrain
+
+
+@dataclass(frozen=True)
+class DescribedFormat:
+    """Plans turns of a family by its description."""
+
+    description: Description
+
+    @property
+    def name(self) -> str:
+        return self.description.name
+
+    def plan(self, request: TurnRequest) -> TurnPlan:
+        """How that turn is to be generated and read."""
+        description = self.description
+        opened = opened_thoughts(description.thinking, request.prompt)
+        calls = bool(request.tools) and request.choice != "none" and description.calls is not None
+
+        def parser() -> TurnParser:
+            return TurnParser(description, request.tools, calls=calls, open=bool(opened), separate=request.separate_reasoning)
+
+        return TurnPlan(
+            format=description.name,
+            parser=parser,
+            constraint=constrain(description, request, open=bool(opened)),
+            preserved=description.marks(calls=bool(request.tools)),
+            stop=description.stop,
+            forced_open=opened,
+            thinking=_tags(description.thinking),
+        )
+
+
+def _tags(thinking: Thinking | None) -> tuple[str, str] | None:
+    return (thinking.begin.strip(), thinking.end.strip()) if thinking else None
+
+
+def opened_thoughts(thinking: Thinking | None, prompt: str) -> str:
+    """The end of the prompt that opens thoughts, with the blanks behind the tag; empty if it does not."""
+    if thinking is None:
+        return ""
+    body = prompt.rstrip()
+    tag = thinking.begin.strip()
+    return prompt[len(body) - len(tag) :] if tag and body.endswith(tag) else ""

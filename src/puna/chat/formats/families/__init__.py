@@ -1,0 +1,1 @@
+"""One file a family: a sample of its output, and its description."""

@@ -1,0 +1,234 @@
+"""Reads a turn that is written as a description says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from puna.chat.events import Event
+from puna.chat.formats.description import Description, Reader, Thinking
+from puna.chat.formats.emitter import Emitter
+from puna.chat.formats.ids import new_call_id
+from puna.chat.formats.plan import Tool
+from puna.chat.formats.scanner import Scanner, marks_of
+
+_DISTINCT = 4
+"""Characters that a closing mark has at least, to be left out of text where it closes nothing."""
+
+State = Callable[[], bool]
+"""Takes what it can, and says whether there is more to do with what is there."""
+
+
+class TurnParser:
+    """One answer's parser. It is always in one of a few states, each of them a method."""
+
+    def __init__(
+        self,
+        description: Description,
+        tools: Sequence[Tool] = (),
+        *,
+        calls: bool = True,
+        open: bool = False,
+        separate: bool = True,
+    ) -> None:
+        """`calls` is whether calls are looked for, `open` whether the output begins inside thoughts, `separate` whether
+        thoughts are told from the answer."""
+        thinking = description.thinking or Thinking(begin="", end="")
+        self._calls = description.calls if calls else None
+        self._tools = tools
+        self._separate = separate
+        self._scanner = Scanner()
+        trim = self._calls is not None or (separate and description.thinking is not None)
+        self._out = Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim)
+
+        self._think_begin, self._think_end = thinking.begin.strip(), thinking.end.strip()
+        self._opener = self._calls.opener if self._calls else ""
+        self._call_begin = self._calls.call_begin.strip() if self._calls else ""
+        self._call_end = self._calls.call_end.strip() if self._calls else ""
+        self._section_end = self._calls.end.strip() if self._calls else ""
+        closers = (self._call_end, self._section_end, *(self._calls.body.closing if self._calls else ()))
+        self._ignored = {mark for mark in closers if len(mark) >= _DISTINCT} | set(description.dropped)
+        self._first_marks = marks_of(self._think_begin, *description.dropped)
+        self._text_marks = marks_of(self._opener, self._call_begin, *self._ignored, self._think_begin if thinking.again else "")
+        self._thought_marks = marks_of(self._think_end, self._opener if thinking.calls_end else "")
+        self._between_marks = marks_of(self._call_begin, self._section_end)
+        self._close_marks = marks_of(self._call_end)
+        self._discard_marks = marks_of(self._call_end, self._section_end, self._opener)
+
+        self._reader: Reader | None = None
+        self._in_section = False
+        self._n_before = 0
+        """Calls before the one that is being read."""
+        self._state: State = self._start
+        if open or thinking.always:
+            self._state = self._thought if open else self._unopened
+
+    def feed(self, text: str) -> list[Event]:
+        """Events that are certain after the next piece."""
+        self._scanner.feed(text)
+        self._run()
+        return self._out.take()
+
+    def finish(self, *, cut: bool = False) -> list[Event]:
+        """The rest. `cut` is whether anything but the model itself ended the output."""
+        self._scanner.end(cut=cut)
+        self._run()
+        self._out.finish()
+        return self._out.take()
+
+    def _run(self) -> None:
+        while self._state():
+            pass
+
+    def _go(self, state: State) -> bool:
+        self._state = state
+        return True
+
+    # Thoughts
+
+    def _start(self) -> bool:
+        """Nothing but blanks has come."""
+        self._out.text(self._scanner.space())
+        found = self._scanner.take_any(self._first_marks)
+        if not found:
+            return found is not None and self._go(self._content)
+        return self._open_thought(found) if found == self._think_begin else True
+
+    def _unopened(self) -> bool:
+        """Thoughts come first, whether they are opened or not."""
+        blanks = self._scanner.space()
+        if not self._separate:
+            self._out.text(blanks)
+        found = self._scanner.take_any(self._first_marks)
+        if found and found != self._think_begin:
+            return True
+        return found is not None and self._open_thought(found)
+
+    def _open_thought(self, mark: str) -> bool:
+        if not self._separate:
+            self._out.text(mark)
+        return self._go(self._thought)
+
+    def _thought(self) -> bool:
+        text, mark = self._scanner.until(self._thought_marks)
+        if self._separate:
+            self._out.reasoning(text)
+        else:
+            self._out.text(text)
+        if not mark:
+            return False
+        if self._separate:
+            self._out.end_of_thought()
+        if mark != self._think_end:
+            return self._open_calls(mark)
+        if not self._separate:
+            self._out.text(mark)
+        return self._go(self._content)
+
+    # The answer
+
+    def _content(self) -> bool:
+        """The answer begins: with a call that has no mark, perhaps."""
+        if self._calls is None or not self._calls.bare:
+            return self._go(self._text)
+        self._out.text(self._scanner.space())
+        if self._scanner.empty:
+            return False
+        return self._begin_call()
+
+    def _text(self) -> bool:
+        text, mark = self._scanner.until(self._text_marks)
+        self._out.text(text)
+        if not mark:
+            return False
+        if mark == self._opener:
+            return self._open_calls(mark)
+        if mark in self._ignored:
+            return True
+        if mark == self._call_begin:
+            return self._begin_call()
+        return self._open_thought(mark)
+
+    # Calls
+
+    def _open_calls(self, mark: str) -> bool:
+        assert self._calls is not None
+        self._in_section = bool(self._calls.begin)
+        return self._go(self._between) if self._in_section else self._begin_call()
+
+    def _between(self) -> bool:
+        """Inside a section, not inside a call."""
+        assert self._calls is not None
+        self._scanner.space()
+        while self._calls.array and not self._scanner.empty and self._scanner.peek() in "[,]":
+            self._scanner.char()
+            self._scanner.space()
+        if self._scanner.empty:
+            return False
+        found = self._scanner.take_any(self._between_marks)
+        if found is None:
+            return False
+        if found and found == self._section_end:
+            self._in_section = False
+            return self._go(self._text)
+        if found or not self._call_begin:
+            return self._begin_call()
+        return self._go(self._text)
+
+    def _begin_call(self) -> bool:
+        assert self._calls is not None
+        self._reader = self._calls.body.reader(self._tools, self._calls.closers)
+        self._n_before = self._out.n_calls
+        return self._go(self._call)
+
+    def _call(self) -> bool:
+        assert self._reader is not None
+        verdict = self._reader.read(self._scanner, self._out)
+        if verdict == "more":
+            return False
+        if verdict == "done":
+            return self._go(self._close)
+        if self._out.n_calls > self._n_before:
+            return self._go(self._discard)
+        self._in_section = False
+        self._out.text(self._reader.held)
+        return self._go(self._text)
+
+    def _close(self) -> bool:
+        """A call is complete but for its closing mark."""
+        assert self._calls is not None
+        self._scanner.space()
+        while self._call_end and not self._scanner.empty and self._scanner.peek() == "}":  # one bracket too many is common
+            self._scanner.char()
+            self._scanner.space()
+        if self._scanner.take_any(self._close_marks) is None:
+            return False
+        return self._next_call()
+
+    def _next_call(self) -> bool:
+        assert self._calls is not None
+        if self._in_section:
+            return self._go(self._between)
+        return self._go(self._next_bare if self._calls.bare else self._text)
+
+    def _next_bare(self) -> bool:
+        """After a call without marks: another one, perhaps after a semicolon."""
+        assert self._calls is not None
+        self._scanner.space()
+        while not self._scanner.empty and self._scanner.peek() in ";,":
+            self._scanner.char()
+            self._scanner.space()
+        if self._scanner.empty:
+            return False
+        return self._begin_call() if self._scanner.peek() == self._calls.body.opening else self._go(self._text)
+
+    def _discard(self) -> bool:
+        """A call broke after it had begun."""
+        _, mark = self._scanner.until(self._discard_marks)
+        if not mark:
+            return False
+        if mark == self._call_end:
+            return self._next_call()
+        if mark == self._section_end:
+            self._in_section = False
+            return self._go(self._text)
+        return self._open_calls(mark)

@@ -1,0 +1,63 @@
+"""Which family's format a template speaks. The first line whose test holds counts, so what is more special comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from puna.chat.formats.described import DescribedFormat
+from puna.chat.formats.description import Description
+from puna.chat.formats.families.hermes import hermes
+from puna.chat.formats.families.qwen_xml import qwen_xml
+from puna.chat.formats.generic import generic
+from puna.chat.formats.plan import Format
+from puna.chat.formats.thoughts import thinking_of
+
+
+@dataclass(frozen=True)
+class Family:
+    """One line of the table."""
+
+    name: str
+    texts: tuple[str, ...]
+    """All of them are in the template's source."""
+    make: Callable[[str], Format]
+    """Makes the format out of the source."""
+    unless: tuple[str, ...] = ()
+    """None of them is."""
+
+    def knows(self, source: str) -> bool:
+        """Whether a template is this family's."""
+        return all(text in source for text in self.texts) and not any(text in source for text in self.unless)
+
+
+def described(make: Callable[[str], Description]) -> Callable[[str], Format]:
+    """A format by description."""
+    return lambda source: DescribedFormat(make(source))
+
+
+TABLE: tuple[Family, ...] = (
+    Family("qwen-xml", ("<tool_call>", "<function=", "<parameter="), described(lambda source: qwen_xml(thinking_of(source)))),
+    Family("hermes", ("<tool_call>", '"arguments"'), described(lambda source: hermes(thinking_of(source)))),
+)
+
+NAMES = (*(family.name for family in TABLE), "generic")
+"""Every format there is."""
+
+
+def choose_format(source: str, name: str | None = None) -> Format:
+    """The format of a template's family; the generic one if none knows it. `name` chooses a family by its name instead.
+
+    Raises `KeyError` for a name that is not in `NAMES`.
+    """
+    if name is not None and name != "generic":
+        return next(family for family in TABLE if family.name == name).make(source) if name in NAMES else _unknown(name)
+    if name is None:
+        for family in TABLE:
+            if family.knows(source):
+                return family.make(source)
+    return DescribedFormat(generic(thinking_of(source)))
+
+
+def _unknown(name: str) -> Format:
+    raise KeyError(name)
