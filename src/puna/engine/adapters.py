@@ -33,7 +33,8 @@ class Phase:
 Phases = tuple[Phase, ...]
 """The first one starts at 0; neighbours have different adapters."""
 
-PLAIN: Phases = (Phase(0, AdapterSet()),)
+NO_ADAPTERS = AdapterSet()
+PLAIN: Phases = (Phase(0, NO_ADAPTERS),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _merge(sources: Iterable[Iterable[Given]]) -> dict[str, Found]:
 
 def _joined(before: Value, value: Value) -> Value:
     if isinstance(before, tuple) and isinstance(value, tuple):
-        return (*before, *value)  # type: ignore[return-value]  # one target's lists are of one kind
+        return (*before, *value)
     return value
 
 
@@ -105,7 +105,7 @@ def _section(found: Mapping[str, Found], name: str) -> dict[str, object]:
 def _api_keys(found: Mapping[str, Found]) -> tuple[str, ...]:
     keys = found.get("load.api_key")
     file = found.get("load.api_key_file")
-    listed = list(keys.value) if keys and isinstance(keys.value, tuple) else []
+    listed = [str(key) for key in keys.value] if keys and isinstance(keys.value, tuple) else []
     if file:
         lines = [line.strip() for line in file_source.read_text(str(file.value), file.origin).splitlines()]
         from_file = [line for line in lines if line]

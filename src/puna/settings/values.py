@@ -146,7 +146,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Files:
-    """Paths between commas, with a scale of 1. One that holds a comma stands in double quotes. Given several times, they add up."""
+    """Paths between commas, with a scale of 1; one that holds a comma stands in double quotes. Several times add up."""
 
     metavar: str = "FILE"
 
