@@ -120,6 +120,7 @@ class FakeStream:
         self.generation = generation
         self.closed = False
         self.finished = False
+        self.thinking_ended = False
         self._script = iter(script)
 
     def __aiter__(self) -> FakeStream:
@@ -134,6 +135,9 @@ class FakeStream:
             await asyncio.sleep(item)
         self.finished = True
         raise StopAsyncIteration
+
+    def end_thinking(self) -> None:
+        self.thinking_ended = True
 
     async def aclose(self) -> None:
         self.closed = True

@@ -10,13 +10,6 @@ from typing import Literal
 import msgspec
 
 
-class ScaledFile(msgspec.Struct, frozen=True, array_like=True):
-    """A file and how strongly what is in it counts."""
-
-    path: str
-    scale: float = 1.0
-
-
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker needs to know. 0, -1 or `auto` mean: the worker finds a value that suits model and machine."""
 
@@ -52,14 +45,6 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     rope_freq_scale: float = 0.0
     threads_poll: int = 1000
     """How long OpenMP threads spin before they sleep (GOMP_SPINCOUNT)."""
-    lora: tuple[ScaledFile, ...] = ()
-    """Adapters, by id."""
-    lora_init_without_apply: bool = False
-    """Whether the adapters' scales are 0 at first."""
-    control_vectors: tuple[ScaledFile, ...] = ()
-    """Files of directions that are added to what every layer says; they act together."""
-    control_vector_layers: tuple[int, int] = (0, 0)
-    """First and last layer that they act on; from 1, 0 and less for the model's first and last."""
     slots_wait_share: int = 32
     """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
     verbose: bool = False
@@ -95,6 +80,16 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_endpoint: bool = True
     chat_template: str = ""
     """Jinja text that replaces the model's own template."""
+    reasoning: bool | None = None
+    """Whether the model thinks, for requests that do not say; None for what the template does by itself."""
+    reasoning_format: Literal["auto", "none", "deepseek", "deepseek-legacy"] = "auto"
+    """Where reasoning is shown, for requests that do not say."""
+    reasoning_effort: str = ""
+    """What the template is told, for requests that do not say; empty for nothing."""
+    reasoning_budget: int = -1
+    """Most tokens of reasoning, for requests that do not say; -1 for no limit."""
+    reasoning_budget_message: str = ""
+    """What the model is made to say to itself where the budget ends."""
     n_predict: int = -1
     """Limit for requests that name none."""
     context_shift: bool = False

@@ -109,6 +109,23 @@ class Constraint(msgspec.Struct, frozen=True):
     """Where the output begins to be constrained; without any, at its beginning."""
 
 
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How an answer's thinking is told from the rest of it, and what ends it before its time."""
+
+    begin: str
+    """The text that begins it; empty for thinking that is only ever open from the start."""
+    end: str
+    """The text that ends it."""
+    before: str = ""
+    """Text that the answer is taken to begin with: it may open the thinking."""
+    budget: int = -1
+    """Most tokens of thinking in the whole answer, after which it is ended; -1 for no limit."""
+    close: tuple[int, ...]
+    """Tokens that end it."""
+    message: tuple[int, ...] = ()
+    """Tokens that come before those where thinking is cut short."""
+
+
 class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """One sequence to generate: what the service asks of a worker's client."""
 
@@ -122,8 +139,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     constraint: Constraint | None = None
     preserved_tokens: tuple[int, ...] = ()
     """Control tokens that are shown as text in the output."""
-    lora: tuple[tuple[int, float], ...] = ()
-    """(adapter id, scale) pairs of the adapters that take part, by id; any other one does not."""
+    thinking: Thinking | None = None
+    """None where nothing is to end it."""
     cache_prompt: bool = True
     """Whether this prompt may use, and is left in, the prompt cache."""
     id_slot: int = -1
@@ -220,18 +237,6 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
-class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a loaded LoRA adapter. Its id is its place in the list of them."""
-
-    path: str
-    scale: float
-    """How strongly it counts for requests that name no adapters, until somebody changes that."""
-    task_name: str = ""
-    prompt_prefix: str = ""
-    invocation: tuple[int, ...] = ()
-    """The tokens in a prompt from which on it applies; none for one that always does."""
-
-
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a loaded model and the context that serves it."""
 
@@ -268,7 +273,6 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether weights were loaded without repacking, after an illegal instruction."""
     n_batch: int = 2048
     """Most tokens in one decode call."""
-    adapters: tuple[AdapterFacts, ...] = ()
 
 
 class SlotState(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +11,6 @@ from puna.api.bias import decode_bias
 from puna.api.constraints import decode_constraint
 from puna.api.fields import MAX_ANSWERS, GenerationFields, SamplingFields
 from puna.api.logprobs import Logprobs
-from puna.api.lora import decode_lora
 from puna.api.samplers import decode_samplers
 from puna.api.triggers import decode_preserved, decode_triggers
 from puna.api.unsupported import refuse_unsupported
@@ -76,7 +74,6 @@ def decode_generation(
         stop=_stops(fields),
         constraint=constraint,
         preserved_tokens=preserved,
-        lora=decode_lora(fields.lora, service.adapters, param="lora") if fields.lora else service.adapters.current,
         cache_prompt=fields.cache_prompt is not False,
         id_slot=id_slot % max(1, service.facts.n_slots) if id_slot >= 0 else -1,
         want_progress=fields.return_progress is True,
@@ -159,14 +156,3 @@ def _stops(fields: GenerationFields) -> tuple[str, ...]:
     if len(stops) > MAX_STOPS:
         raise InvalidRequest(f"Field '{name}': more than {MAX_STOPS} stop strings", param=name)
     return tuple(stop for stop in dict.fromkeys(stops) if stop)
-
-
-@contextmanager
-def naming(field: str | None) -> Iterator[None]:
-    """Let complaints about a constraint name the field that it came from."""
-    try:
-        yield
-    except InvalidRequest as error:
-        if field is None or type(error) is not InvalidRequest:
-            raise
-        raise InvalidRequest(f"Field '{field}': {error.message}", param=field) from error

@@ -38,14 +38,17 @@ def progress_object(progress: Progress) -> dict[str, Any]:
     }
 
 
-def usage_object(answers: Sequence[Answer], n: int) -> dict[str, Any]:
-    """OpenAI's `usage`: a prompt that has `n` answers, which lie side by side, counts once."""
+def usage_object(answers: Sequence[Answer], n: int, *, details: bool = False) -> dict[str, Any]:
+    """OpenAI's `usage`: a prompt that has `n` answers, which lie side by side, counts once. `details`: of the answers too."""
     prompt = sum(answer.n_prompt for answer in answers[::n])
     completion = sum(answer.n_predicted for answer in answers)
     cached = sum(min(answer.timings.cache_n for answer in answers[i : i + n]) for i in range(0, len(answers), n))
-    return {
+    usage: dict[str, Any] = {
         "completion_tokens": completion,
         "prompt_tokens": prompt,
         "total_tokens": completion + prompt,
         "prompt_tokens_details": {"cached_tokens": cached},
     }
+    if details:
+        usage["completion_tokens_details"] = {"reasoning_tokens": sum(answer.n_reasoning for answer in answers)}
+    return usage

@@ -8,8 +8,11 @@ import msgspec
 from pydantic import Field, WithJsonSchema
 
 from puna.api.fields import Body, Free
+from puna.api.reasoning import ReasoningFields
+from puna.api.tools import decode_choice, decode_tools
 from puna.errors import InvalidRequest, NotSupported
 from puna.service.chat import Conversation, Message, TextPart, ToolCall
+from puna.service.chat_turn import ToolChoice
 
 _CONTENT = {
     "description": "a text, or a list of parts",
@@ -27,20 +30,22 @@ class MessageFields(Body):
     content: Annotated[Any, WithJsonSchema(_CONTENT)] = None
     name: str | None = None
     reasoning_content: str | None = None
+    reasoning: Free = Field(default=None, description="the same as `reasoning_content`, if it is a text")
     tool_calls: list[Any] | None = None
+    function_call: Free = None
     tool_call_id: str | None = None
 
 
-class ChatFields(Body):
+class ChatFields(ReasoningFields):
     """A conversation and what goes into its template."""
 
     messages: list[MessageFields]
-    tools: list[dict[str, Any]] | None = None
+    tools: list[Any] | None = None
     tool_choice: Free = None
+    functions: list[Any] | None = None
+    function_call: Free = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
-    chat_template_kwargs: dict[str, Any] | None = None
-    reasoning_effort: str | None = None
     chat_template: Free = Field(default=None, description="not accepted from clients")
     template: Free = Field(default=None, description="not accepted from clients")
 
@@ -49,22 +54,22 @@ class ApplyTemplateRequest(ChatFields):
     """Show the prompt of a conversation."""
 
 
-def decode_conversation(body: ChatFields, *, tools: bool = True) -> Conversation:
-    """What the template is given, with or without the tools. Raises `InvalidRequest` or `NotSupported` that names the field."""
+def decode_tool_choice(body: ChatFields) -> ToolChoice:
+    """Which tools may be called, and whether one has to be. Raises `InvalidRequest` that names the field."""
+    return decode_choice(body.tool_choice, body.function_call, legacy=bool(body.functions))
+
+
+def decode_conversation(body: ChatFields) -> Conversation:
+    """What the template is given, with all the tools. Raises `InvalidRequest` or `NotSupported` that names the field."""
     for name in ("chat_template", "template"):
         if getattr(body, name) is not None:
             _refuse(name, "templates are not accepted from clients")
-    if body.tool_choice not in (None, "none", "auto") and not body.tools:
-        _refuse("tool_choice", "there are no tools to choose from")
-    kwargs = dict(body.chat_template_kwargs or {})
-    if body.reasoning_effort is not None:
-        kwargs.setdefault("reasoning_effort", body.reasoning_effort)
     return Conversation(
         messages=tuple(_message(message, f"messages.{index}") for index, message in enumerate(body.messages)),
-        tools=tuple(body.tools or ()) if tools else (),
+        tools=decode_tools(body.tools, body.functions),
         add_generation_prompt=body.add_generation_prompt,
         continue_final_message=body.continue_final_message,
-        kwargs=kwargs,
+        kwargs=body.chat_template_kwargs or {},
     )
 
 
@@ -73,10 +78,22 @@ def _message(fields: MessageFields, at: str) -> Message:
         role=fields.role,
         content=_content(fields.content, f"{at}.content"),
         name=fields.name,
-        reasoning_content=fields.reasoning_content,
-        tool_calls=tuple(_call(call, f"{at}.tool_calls.{i}") for i, call in enumerate(fields.tool_calls or ())),
+        reasoning_content=_reasoning(fields),
+        tool_calls=_calls(fields, at),
         tool_call_id=fields.tool_call_id,
     )
+
+
+def _reasoning(fields: MessageFields) -> str | None:
+    if fields.reasoning_content is None and isinstance(fields.reasoning, str):
+        return fields.reasoning
+    return fields.reasoning_content
+
+
+def _calls(fields: MessageFields, at: str) -> tuple[ToolCall, ...]:
+    if fields.tool_calls is None and fields.function_call is not None:  # OpenAI's older form
+        return (_call({"function": fields.function_call}, f"{at}.function_call", at_function=f"{at}.function_call"),)
+    return tuple(_call(call, f"{at}.tool_calls.{i}") for i, call in enumerate(fields.tool_calls or ()))
 
 
 def _content(content: Any, at: str) -> str | tuple[TextPart, ...] | None:
@@ -91,9 +108,9 @@ def _part(part: Any, at: str) -> TextPart:
     if isinstance(part, str):
         return TextPart(part)
     kind = part.get("type") if isinstance(part, dict) else None
-    if kind == "text":
-        text = part.get("text")
-        return TextPart(text) if isinstance(text, str) else _refuse(f"{at}.text", "a text is expected")
+    if kind in ("text", "refusal"):
+        text = part.get(kind)
+        return TextPart(text) if isinstance(text, str) else _refuse(f"{at}.{kind}", "a text is expected")
     if isinstance(kind, str) and kind in _MEDIA:
         _refuse_media(part, kind, at)
     return _refuse(f"{at}.type", "a part of type 'text' is expected")
@@ -109,10 +126,10 @@ def _refuse_media(part: dict[str, Any], kind: str, at: str) -> NoReturn:
     raise NotSupported(f"Field '{at}': this model reads text only", param=at)
 
 
-def _call(call: Any, at: str) -> ToolCall:
+def _call(call: Any, at: str, *, at_function: str = "") -> ToolCall:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        return _refuse(f"{at}.function.name", "a text is expected")
+        return _refuse(f"{at_function or f'{at}.function'}.name", "a text is expected")
     arguments = function.get("arguments")
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode({} if arguments is None else arguments).decode()

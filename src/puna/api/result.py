@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from puna.api.fields import GenerationFields
@@ -16,8 +16,12 @@ from puna.service.ports import Tokenizer
 class ResultEncoder:
     """Encodes the answers to one request."""
 
-    def __init__(self, body: GenerationFields, *, model: str, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, body: GenerationFields, *, model: str, tokenizer: Tokenizer, chat: Mapping[str, Any] | None = None
+    ) -> None:
+        """`chat` is what is shown of a chat's settings."""
         self._body = body
+        self._chat = chat or {}
         self._model = model
         self._tokenizer = tokenizer
 
@@ -34,7 +38,7 @@ class ResultEncoder:
             "model": self._model,
             "tokens_predicted": answer.n_predicted,
             "tokens_evaluated": answer.n_prompt,
-            "generation_settings": settings_object(generation, body),
+            "generation_settings": {**settings_object(generation, body), **self._chat},
             "prompt": self._tokenizer.detokenize(generation.prompt),
             "has_new_line": "\n" in text,
             "truncated": answer.truncated,

@@ -31,6 +31,8 @@ class Assembly:
         self.generation = generation
         self.produced: list[int] = []
         """Every token so far."""
+        self.end_thinking = False
+        """Whether it may think no further, whichever worker has it."""
         self.ended = False
         self.error: PunaError | None = None
         """Set when it ended with an error."""
@@ -77,7 +79,7 @@ class Assembly:
         """Return the frame that starts it, or goes on with it where it is now."""
         self._resumed = bool(self.produced)
         self._rescored = 0
-        return Submit(id=id, generation=self.generation, produced=tuple(self.produced))
+        return Submit(id=id, generation=self.generation, produced=tuple(self.produced), end_thinking=self.end_thinking)
 
     def feed(self, output: Output) -> list[Chunk]:
         """Take one output; return the chunks that it makes, in order."""

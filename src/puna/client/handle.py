@@ -17,7 +17,7 @@ from puna.client.supervisor import Supervisor
 from puna.config import EngineSettings
 from puna.errors import PunaError, QueueFull, RequestKilledEngine, Unavailable
 from puna.ipc.channel import FrameError
-from puna.ipc.frames import Abort, Output, Step
+from puna.ipc.frames import Abort, EndThinking, Output, Step
 from puna.log import logger
 from puna.types import EngineStats, Generation, ModelFacts, SlotState
 
@@ -141,7 +141,7 @@ class EngineClient(Generic[T]):
         id = self._next_id
         self._next_id += 1
         request = _Request(Assembly(generation, piece or self._pieces(generation), every_token=every_token))
-        stream = Stream(id, request.feed, partial(self._abort, id))
+        stream = Stream(id, request.feed, partial(self._abort, id), partial(self._end_thinking, id))
         self._requests[id] = request
         self._empty.clear()
         self._probation.arrived(id)
@@ -190,6 +190,13 @@ class EngineClient(Generic[T]):
             self._end(id)
             self._supervisor.send(Abort(id))
             self._submit()
+
+    def _end_thinking(self, id: int) -> None:
+        """Let this answer think no further; nothing happens if it has ended."""
+        request = self._requests.get(id)
+        if request is not None and not request.assembly.end_thinking:
+            request.assembly.end_thinking = True
+            self._supervisor.send(EndThinking(id))
 
     def _end(self, id: int, error: PunaError | None = None) -> None:
         self._requests.pop(id).feed.close(error)

@@ -78,10 +78,12 @@ class Stream:
     So do not wrap `__anext__` in a timeout: wait with `ready`.
     """
 
-    def __init__(self, id: int, feed: Feed, abort: Callable[[], None]) -> None:
+    def __init__(self, id: int, feed: Feed, abort: Callable[[], None], end_thinking: Callable[[], None] = lambda: None) -> None:
         self.id = id
         """The request's number within its client."""
         self._feed = feed
+        self.end_thinking = end_thinking
+        """Let the answer think no further, if its generation says what thinking is."""
         # `abort` must not lead back here, or the stream would never be dropped.
         self._abort = abort
         self._finalizer = weakref.finalize(self, _drop, asyncio.get_running_loop(), abort)

@@ -8,7 +8,6 @@ from collections.abc import Sequence as SequenceOf
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Literal, Protocol
 
-from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
@@ -22,7 +21,7 @@ from puna.engine.stats import Counters, slot_states
 from puna.engine.tiers import HostTier
 from puna.errors import InvalidRequest
 from puna.ipc.blackbox import Phase
-from puna.ipc.frames import Abort, Output, Step, Submit
+from puna.ipc.frames import Abort, EndThinking, Output, Step, Submit
 from puna.llama.context import DecodeError, NoRoom
 from puna.llama.sampler import Candidates
 from puna.llama.vocab import Vocab
@@ -34,8 +33,6 @@ COMPILE_WAIT = 0.02
 
 MOST_FORCED = 64
 """Most tokens that one step appends to a sequence."""
-
-OVERFLOW = "with these adapters the model's numbers grow beyond all bounds; use smaller scales"
 
 
 class Recorder(Protocol):
@@ -58,7 +55,6 @@ class Engine:
         budget: StepBudget,
         host: HostTier,
         constraints: ConstraintFactory,
-        adapters: Adapters,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
@@ -72,7 +68,6 @@ class Engine:
         self._recorder = recorder
         self._candidates = Candidates(vocab.n_tokens)
         self._constraints = constraints
-        self._adapters = adapters
         self._compiling: list[tuple[Sequence, Future[None]]] = []
         """Requests whose grammar is being compiled: they queue once it is."""
         self._counters = Counters()
@@ -97,6 +92,16 @@ class Engine:
         sequence = self._scheduler.find(request.id)
         if sequence is not None:
             self._release(sequence)
+
+    def end_thinking(self, request: EndThinking) -> None:
+        """Let a request think no further. Unknown ids have already ended."""
+        waiting = (sequence for sequence, _ in self._compiling if sequence.id == request.id)
+        sequence = self._scheduler.find(request.id) or next(waiting, None)
+        if sequence is None:
+            return
+        sequence.end_thinking = True
+        if sequence.sampler is not None:
+            sequence.sampler.end_thinking()
 
     @property
     def idle(self) -> bool:
@@ -179,7 +184,8 @@ class Engine:
             n_discard=wish.n_discard,
             add_bos=self._vocab.add_bos,
         )
-        sequence.drop(keep, discard)
+        del sequence.tokens[keep : keep + discard]
+        sequence.n_dropped += discard
         return keep, discard
 
     def _plan(self) -> Plan:
@@ -201,15 +207,10 @@ class Engine:
         self._recorder.decoded()
         self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
         self._counters.step(plan, computed.seconds)
-        self._end_overflowed(computed.overflowed)
         for sequence, row, position in computed.scored:
             self._report_prompt(sequence, row, position)
         for piece in plan.pieces:
-            if piece.sequence in computed.overflowed:
-                continue
             self._report_progress(piece.sequence)
-            if piece.sequence.enters_phase:
-                self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
         for sequence, row in computed.ends:
             self._advance(sequence, row)
 
@@ -232,13 +233,13 @@ class Engine:
         if sequence.sampler is not None:  # it was preempted and goes on with what it had
             return
         request = sequence.generation
-        sequence.cache_key = self._adapters.base
-        sequence.phases = self._adapters.phases(request.lora, request.prompt)
         matcher = self._constraints.make(request.constraint) if request.constraint else None
-        sampler = TokenSampler(request.sampling, self._vocab, matcher, self._arena.limit)
+        sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
         sequence.sampler = sampler
         most = 1 if request.deterministic else MOST_FORCED
         sampler.prime(request.prompt, sequence.submit.produced, self._candidates, most)
+        if sequence.end_thinking:
+            sampler.end_thinking()
 
     def _close_gap(self) -> None:
         """Move one sequence down to a free seat where the layout wants seats to be consecutive."""
@@ -361,12 +362,6 @@ class Engine:
         if sequence.sampler is not None:
             sequence.sampler.close()
             sequence.sampler = None
-
-    def _end_overflowed(self, sequences: SequenceOf[Sequence]) -> None:
-        for sequence in sequences:
-            self._fail(sequence, OVERFLOW, "invalid")
-        if sequences:
-            self._arena.clean(self._scheduler.running)
 
     def _make_room(self, plan: Plan, error: NoRoom) -> None:
         """Cells ran out: the youngest sequence in the plan waits until there are some."""

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from puna.engine.constraint import Matcher
+from puna.engine.thinking import ThinkingTracker
 from puna.llama.sampler import Candidates, SamplerChain, picks_largest
 from puna.llama.vocab import Vocab
-from puna.types import Sampling, TokenProb
+from puna.types import Sampling, Thinking, TokenProb
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -32,12 +33,16 @@ class Choice:
 
 
 class TokenSampler:
-    """Chooses one sequence's tokens: bans, grammar, sampler chain, probabilities, in that order."""
+    """Chooses one sequence's tokens: bans, grammar, sampler chain, probabilities, in that order.
 
-    def __init__(self, sampling: Sampling, vocab: Vocab, matcher: Matcher | None, n_ctx: int) -> None:
+    Where thinking has to end, the tokens that end it come without being chosen.
+    """
+
+    def __init__(self, sampling: Sampling, vocab: Vocab, matcher: Matcher | None, thinking: Thinking | None, n_ctx: int) -> None:
         self._sampling = sampling
         self._vocab = vocab
         self._matcher = matcher
+        self._thinking = ThinkingTracker(thinking) if thinking else None
         self._ends = np.fromiter(sorted(vocab.end_tokens), np.int64)
         self._chain = SamplerChain(sampling, vocab, n_ctx)
         self._plain = picks_largest(sampling) and not sampling.post_sampling_probs
@@ -64,15 +69,19 @@ class TokenSampler:
 
         Raises `InvalidRequest` when the grammar gives up.
         """
+        ending = self._ending()
         raw = logits.copy() if self._wants_raw else logits
         self._mask(logits)
-        if self._plain:
+        if ending is not None:
+            token = ending
+            self._chain.skip(candidates, 1)  # as if it had been chosen, so that a resumed answer draws the same numbers
+        elif self._plain:
             token = int(logits.argmax())
         else:
             candidates.fill(logits)
             self._chain.apply(candidates)
             token = candidates.selected
-        prob = self._probability(raw, token, candidates)
+        prob = self._probability(raw, token, None if ending is not None else candidates)
         self._n_chosen += 1
         if self._vocab.is_eog(token):
             return Choice(token, True, prob)
@@ -87,12 +96,27 @@ class TokenSampler:
         """Whether the grammar allows nothing more, so that the answer is over."""
         return self._matcher is not None and self._matcher.done
 
+    def end_thinking(self) -> None:
+        """Let the answer think no further."""
+        if self._thinking is not None:
+            self._thinking.stop()
+
     def close(self) -> None:
         self._chain.close()
+
+    def _ending(self) -> int | None:
+        """The next token of those that end the thinking; None while it may go on, or the grammar has no place for it."""
+        if self._thinking is None or (token := self._thinking.due) is None:
+            return None
+        if self._matcher is not None and self._matcher.active and not self._matcher.allowed()[token]:
+            return None
+        return token
 
     def _accept(self, token: int) -> list[int]:
         """Advance by a token; the tokens that must follow it."""
         self._follow(token)
+        if self._thinking is not None and self._thinking.due is not None:
+            return []
         if self._matcher is None or self._sampling.n_probs > 0:  # each token's probabilities need a row of logits
             return []
         return [token for token in self._matcher.forced() if not self._vocab.is_eog(token)]
@@ -101,6 +125,8 @@ class TokenSampler:
         self._chain.accept(token)
         if self._matcher is not None:
             self._matcher.accept(token)
+        if self._thinking is not None:
+            self._thinking.feed(token, self._vocab.piece(token, special=True))
 
     def _mask(self, logits: FloatArray) -> None:
         """Make impossible what the grammar, `ignore_eos` and `min_tokens` do not allow."""
@@ -122,12 +148,13 @@ class TokenSampler:
         masked = self._matcher is not None or self._sampling.ignore_eos or self._sampling.min_tokens > 0
         return masked and self._sampling.n_probs > 0
 
-    def _probability(self, raw: FloatArray, token: int, candidates: Candidates) -> TokenProb | None:
+    def _probability(self, raw: FloatArray, token: int, candidates: Candidates | None) -> TokenProb | None:
+        """Without `candidates` there was nothing to choose from."""
         n = self._sampling.n_probs
         if n <= 0:
             return None
         if self._sampling.post_sampling_probs:
-            return _after_chain(token, candidates, n)
+            return TokenProb(token, 1.0, ((token, 1.0),)) if candidates is None else _after_chain(token, candidates, n)
         return before_chain(raw, token, n)
 
 

@@ -15,7 +15,7 @@ from puna.engine.loop import Engine
 from puna.errors import StartupError
 from puna.ipc.blackbox import BlackBox
 from puna.ipc.channel import WorkerChannel
-from puna.ipc.frames import Abort, Failed, Load, Loading, Ready, Submit, ToWorker
+from puna.ipc.frames import Abort, EndThinking, Failed, Load, Loading, Ready, Submit, ToWorker
 
 
 class Inbox:
@@ -88,6 +88,8 @@ def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> NoReturn:
                 engine.submit(frame)
             elif isinstance(frame, Abort):
                 engine.abort(frame)
+            elif isinstance(frame, EndThinking):
+                engine.end_thinking(frame)
         channel.send(engine.report() if engine.idle else engine.step())
 
 

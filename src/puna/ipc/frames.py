@@ -1,6 +1,6 @@
 """Everything that crosses between the server and a worker. Structs only.
 
-Server to worker: `Load`, then any number of `Submit` and `Abort`.
+Server to worker: `Load`, then any number of `Submit`, `Abort` and `EndThinking`.
 Worker to server: `Loading`*, then `Ready` or `Failed`, then `Step`s.
 """
 
@@ -31,10 +31,18 @@ class Submit(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     produced: tuple[int, ...] = ()
     """Tokens this request had produced before its worker died: they are read, not sent again, and the sampler,
     penalties, constraint and random state are brought to where they were. They count towards `max_tokens`."""
+    end_thinking: bool = False
+    """Whether `EndThinking` was sent for it before its worker died."""
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):
     """Stop this request within one step, whatever its state. It gets no further output."""
+
+    id: int
+
+
+class EndThinking(msgspec.Struct, frozen=True, tag=True):
+    """Let this request think no further: what it thinks now is closed, and so is at once whatever it would think later."""
 
     id: int
 
@@ -90,5 +98,5 @@ class Step(msgspec.Struct, frozen=True, tag=True):
     """The busy ones only."""
 
 
-ToWorker = Load | Submit | Abort
+ToWorker = Load | Submit | Abort | EndThinking
 ToServer = Loading | Ready | Failed | Step

@@ -27,6 +27,8 @@ class Answer:
     """`none` for an answer that was cut short because a newer request took its place."""
     stopping_word: str = ""
     truncated: bool = False
+    n_reasoning: int = 0
+    """Tokens of thinking, its tags included."""
 
     def feed(self, chunk: Chunk) -> None:
         """Take in the next chunk."""

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
+from puna.chat.events import CallArguments, CallBegin, Event, Reasoning, Text
+from puna.chat.formats.plan import Format, Tool
+from puna.chat.formats.table import choose_format
 from puna.service.ports import Tokenizer
 from puna.service.prompts import at_least_one, tokenize_text
 
-__all__ = ["ChatRenderer", "Conversation", "Message", "TextPart", "ToolCall"]
+__all__ = [
+    "CallArguments",
+    "CallBegin",
+    "ChatRenderer",
+    "Conversation",
+    "Event",
+    "Message",
+    "Reasoning",
+    "Text",
+    "TextPart",
+    "Tool",
+    "ToolCall",
+]
 
 LONG_CHAT = 65_536
 """Characters from which a conversation is rendered on a thread, so that other requests do not wait for it."""
@@ -24,7 +40,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """What a template is given."""
 
     messages: tuple[Message, ...]
-    tools: tuple[dict[str, Any], ...] = ()
+    tools: tuple[Tool, ...] = ()
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     kwargs: Mapping[str, Any] = {}
@@ -46,6 +62,17 @@ class ChatRenderer:
         self._special = SpecialTexts(tokenizer.special_texts())
         self.template = ChatTemplate(source, bos_token=_text(tokenizer, tokenizer.bos), eos_token=_text(tokenizer, tokenizer.eos))
 
+    @cached_property
+    def format(self) -> Format:
+        """How the template's family writes reasoning and calls."""
+        source = self.template.source
+        return choose_format(source) if self.template.capabilities.tools else choose_format(source, "generic")
+
+    def reasoning_variables(self, enabled: bool | None, effort: str | None) -> dict[str, Any]:
+        """What the template is told of whether and how much to think, under the names that it reads."""
+        told = {} if enabled is None else self.template.capabilities.thinking(enabled)
+        return told if effort is None else {**told, "reasoning_effort": effort}
+
     async def render(self, conversation: Conversation) -> Rendered:
         """The text. Raises `InvalidRequest` for what the template does not take."""
         if sum(len(message.text) for message in conversation.messages) < LONG_CHAT:
@@ -57,7 +84,7 @@ class ChatRenderer:
             self.template,
             conversation.messages,
             special_tokens=self._special,
-            tools=conversation.tools or None,
+            tools=[_tool_value(tool) for tool in conversation.tools] or None,
             add_generation_prompt=conversation.add_generation_prompt,
             continue_final_message=conversation.continue_final_message,
             kwargs=conversation.kwargs,
@@ -73,18 +100,24 @@ class ChatRenderer:
 
     @property
     def capabilities(self) -> dict[str, bool]:
-        """What chats can hold, under llama.cpp's names."""
+        """What chats can hold, under llama.cpp's names. Tools are written out for templates that do not know them."""
         found = self.template.capabilities
         return {
             "supports_string_content": not found.wants_parts,
             "supports_typed_content": found.wants_parts,
-            "supports_tools": False,
-            "supports_tool_calls": False,
-            "supports_parallel_tool_calls": False,
+            "supports_tools": True,
+            "supports_tool_calls": True,
+            "supports_parallel_tool_calls": found.parallel_tool_calls or not found.tools,
             "supports_system_role": found.system,
-            "supports_preserve_reasoning": False,
-            "supports_object_arguments": True,
+            "supports_preserve_reasoning": found.reasoning is not None,
+            "supports_object_arguments": found.object_arguments or not found.tools,
         }
+
+
+def _tool_value(tool: Tool) -> dict[str, Any]:
+    """A tool as templates read it: with all that they may ask for."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
 
 
 def _text(tokenizer: Tokenizer, token: int) -> str:

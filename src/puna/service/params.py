@@ -6,7 +6,7 @@ import secrets
 
 import msgspec
 
-from puna.types import Constraint, Generation, Sampling
+from puna.types import Constraint, Generation, Sampling, Thinking
 
 SEEDS = 1 << 32
 
@@ -26,7 +26,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     constraint: Constraint | None = None
     preserved_tokens: tuple[int, ...] = ()
-    lora: tuple[tuple[int, float], ...] = ()
+    thinking: Thinking | None = None
     cache_prompt: bool = True
     id_slot: int = -1
     want_progress: bool = False
@@ -45,7 +45,17 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAME = (
-    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "cache_prompt", "id_slot", "want_progress", "prompt_probs"),
+    *(
+        "max_tokens",
+        "stop",
+        "constraint",
+        "preserved_tokens",
+        "thinking",
+        "cache_prompt",
+        "id_slot",
+        "want_progress",
+        "prompt_probs",
+    ),
     *("context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""

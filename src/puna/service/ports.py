@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from puna.types import Chunk, EngineStats, FimTokens, Generation, ModelFacts, SlotState, Timings
@@ -55,6 +55,11 @@ class Stream(Protocol):
     def __aiter__(self) -> Stream: ...
 
     async def __anext__(self) -> Chunk: ...
+
+    @property
+    def end_thinking(self) -> Callable[[], None]:
+        """Let the answer think no further, if its generation says what thinking is."""
+        ...
 
     async def aclose(self) -> None:
         """Stop the generation if it still runs. May be called more than once."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from puna.service.answers import Answer
 from puna.service.params import GenerationParams
 
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
-def choose_best(answers: Sequence[Answer], params: GenerationParams) -> list[Answer]:
+
+def choose_best(answers: Sequence[AnyAnswer], params: GenerationParams) -> list[AnyAnswer]:
     """The `n` best answers to each prompt, best first, numbered anew; all of them where no more were tried.
 
     Better is what has the higher mean log-probability of its tokens; of equals, what was tried first. Probabilities that
@@ -19,7 +22,7 @@ def choose_best(answers: Sequence[Answer], params: GenerationParams) -> list[Ans
     """
     if params.n_tried == params.n:
         return list(answers)
-    chosen: list[Answer] = []
+    chosen: list[AnyAnswer] = []
     for start in range(0, len(answers), params.n_tried):
         group = answers[start : start + params.n_tried]
         chosen += sorted(group, key=mean_logprob, reverse=True)[: params.n]

@@ -72,6 +72,11 @@ class Running:
         self._ready.clear()
         return batch
 
+    def end_thinking(self) -> None:
+        """Let every answer that still runs think no further."""
+        for stream in self._streams:
+            stream.end_thinking()
+
     async def cut(self) -> None:
         """Stop what still runs; what has come until now can still be read."""
         self._cut = True

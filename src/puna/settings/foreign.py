@@ -73,6 +73,11 @@ HARMLESS = (
 )
 
 UNSUPPORTED = (
+    _unsupported("--lora", 1, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--lora-scaled", 1, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--lora-init-without-apply", 0, "adapters are not there yet; merge the adapter into the model file"),
+    _unsupported("--control-vector --control-vector-scaled", 1, "control vectors are not there; leave the flag out"),
+    _unsupported("--control-vector-layer-range", 2, "control vectors are not there; leave the flag out"),
     _unsupported("--mmproj -mm --mmproj-url -mmu --mmproj-device -mmdev --media-path", 1, NO_MEDIA),
     _unsupported("--image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", 1, NO_MEDIA),
     _unsupported("--mmproj-auto --mmproj-offload --no-mmproj-offload", 0, NO_MEDIA),
@@ -114,9 +119,7 @@ UNSUPPORTED = (
     _unsupported("--grammar --grammar-file --json-schema -j --json-schema-file -jf --logit-bias -l", 1, IN_REQUEST),
     _unsupported("--samplers --sampler-seq --sampling-seq --dry-sequence-breaker", 1, IN_REQUEST),
     _unsupported("--ignore-eos --backend-sampling -bs", 0, IN_REQUEST),
-    _unsupported("--reasoning-format --reasoning -rea --reasoning-effort --reasoning-budget", 1,
-                 "reasoning is not split from answers yet; leave the flag out"),
-    _unsupported("--reasoning-budget-message --chat-template-kwargs", 1, IN_REQUEST),
+    _unsupported("--chat-template-kwargs", 1, IN_REQUEST),
     _unsupported("--skip-chat-parsing --no-prefill-assistant --reuse-port --spm-infill", 0, "leave the flag out"),
     _unsupported("--log-file --log-prompts-dir", 1, "the log goes to standard error; send that to a file: 2> puna.log"),
     _unsupported("--log-jsonl", 0, "the log is plain text; leave the flag out"),

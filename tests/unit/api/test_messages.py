@@ -94,9 +94,22 @@ async def test_a_templates_refusal_is_a_short_400() -> None:
     assert reply.status_code == 400 and "roles must alternate" in error["message"] and len(error["message"]) < 300
 
 
-def test_kwargs_reach_the_template() -> None:
-    body = {"messages": [], "chat_template_kwargs": {"a": 1}, "reasoning_effort": "low"}
-    assert decode_conversation(ChatFields.model_validate(body)).kwargs == {"a": 1, "reasoning_effort": "low"}
+@pytest.mark.parametrize(
+    "fields, shown",
+    [
+        ({"chat_template_kwargs": {"a": 1}, "reasoning_effort": "low"}, "1 low "),
+        ({"reasoning_effort": "none"}, "  False"),
+        ({"enable_thinking": True}, "  True"),
+        ({"enable_thinking": False, "chat_template_kwargs": {"enable_thinking": True}}, "  True"),
+        ({"chat_template_kwargs": {"enable_thinking": False}}, "  False"),
+        ({"chat_template_kwargs": {"reasoning_effort": "high"}, "reasoning_effort": "low"}, " high "),
+    ],
+)
+async def test_what_is_said_of_reasoning_reaches_the_template(fields: dict[str, Any], shown: str) -> None:
+    template = "{{ a }} {{ reasoning_effort }} {{ enable_thinking }}"
+    async with client(chat_template=template) as http:
+        reply = await http.post("/apply-template", json={"messages": [{"role": "user", "content": "x"}], **fields})
+    assert reply.json()["prompt"] == shown
 
 
 def test_errors_are_ours() -> None:

@@ -8,9 +8,11 @@ import msgspec
 
 from puna.api.decode import Decoded, decode_generation
 from puna.api.logprobs import chat_logprobs, legacy_logprobs
+from puna.api.messages import decode_conversation, decode_tool_choice
 from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionRequest
-from puna.api.unsupported import refusal
+from puna.api.reasoning import decode_reasoning
 from puna.errors import InvalidRequest
+from puna.service.chat_turn import ChatTurn
 from puna.service.infill import whole_fill_prompt
 from puna.service.ports import Tokenizer
 from puna.service.prompts import Prompt, split_prompts, tokenize_prompt
@@ -65,16 +67,18 @@ def decode_completion(service: Service, body: LegacyCompletionRequest) -> Decode
     return decode_generation(body, service, logprobs=logprobs, bias_texts=False, prompt_probs=scored)
 
 
-def decode_chat(service: Service, body: ChatCompletionRequest) -> Decoded:
-    """How the conversation of `/v1/chat/completions` is to be answered."""
-    _refuse_unsupported(body)
-    return decode_generation(body, service, logprobs=chat_logprobs(body), bias_texts=False)
-
-
-def _refuse_unsupported(body: ChatCompletionRequest) -> None:
-    if body.tools and body.tool_choice != "none":
-        raise refusal("tools", "calling tools is not supported; leave them out, or set 'tool_choice' to \"none\"")
-    if body.functions:
-        raise refusal("functions", "calling functions is not supported")
-    if body.reasoning_budget_tokens is not None and body.reasoning_budget_tokens >= 0:
-        raise refusal("reasoning_budget_tokens", "a limit on reasoning is not supported")
+def decode_chat(service: Service, body: ChatCompletionRequest) -> tuple[ChatTurn, Decoded]:
+    """The turn that answers the conversation of `/v1/chat/completions`."""
+    decoded = decode_generation(body, service, logprobs=chat_logprobs(body), bias_texts=False)
+    legacy = bool(body.functions)
+    turn = ChatTurn(
+        conversation=decode_conversation(body),
+        choice=decode_tool_choice(body),
+        parallel=body.parallel_tool_calls is not False and not legacy,
+        parse_calls=body.parse_tool_calls is not False,
+        reasoning=decode_reasoning(body, service.settings),
+        params=decoded.params,
+        answer_field=decoded.constraint_field,
+        tools_field="functions" if legacy else "tools",
+    )
+    return turn, decoded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,11 +29,22 @@ def finish_reason(stop_type: StopType) -> str:
 class Envelope:
     """Id, time and model of one request, and all that a reply has besides its choices."""
 
-    def __init__(self, body: GenerationFields, *, kind: str, id_prefix: str, model: str, tokenizer: Tokenizer, n: int) -> None:
-        """`kind` is the value of `object`; each prompt has `n` answers."""
+    def __init__(
+        self,
+        body: GenerationFields,
+        *,
+        kind: str,
+        id_prefix: str,
+        model: str,
+        tokenizer: Tokenizer,
+        n: int,
+        chat: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`kind` is the value of `object`; each prompt has `n` answers. `chat` is what is shown of a chat's settings."""
+        self.id = id_prefix + secrets.token_urlsafe(24)
         self._fields = {
             "created": int(time.time()),
-            "id": id_prefix + secrets.token_urlsafe(24),
+            "id": self.id,
             "model": model,
             "system_fingerprint": BUILD,
             "object": kind,
@@ -45,8 +56,9 @@ class Envelope:
         """Whether a chunk of plain text has nothing but its choice."""
         self._include_usage = body.stream_options is not None and body.stream_options.include_usage is True
         self._timings_per_token = body.timings_per_token is True
-        self._results = ResultEncoder(body, model=model, tokenizer=tokenizer)
+        self._results = ResultEncoder(body, model=model, tokenizer=tokenizer, chat=chat)
         self._n = n
+        self._details = chat is not None
 
     def frame(self, choice: dict[str, Any], **more: Any) -> bytes:
         """One whole event."""
@@ -66,14 +78,14 @@ class Envelope:
         """What ends a stream: the usage, where it is asked for, and a word that it is over."""
         if not self._include_usage or any(answer.stop_type == "none" for answer in answers):
             return DONE
-        usage = usage_object(answers, self._n)
+        usage = usage_object(answers, self._n, details=self._details)
         timings = timings_object(answers[0].timings)
         more = warnings_object(answers)
         return self._event({"choices": (), **self._fields, "usage": usage, "timings": timings, **more}) + DONE
 
     def whole(self, choices: Sequence[dict[str, Any]], answers: Sequence[Answer]) -> bytes:
         """The reply to a request that does not stream."""
-        usage = usage_object(answers, self._n)
+        usage = usage_object(answers, self._n, details=self._details)
         timings = timings_object(answers[0].timings)
         more = {**warnings_object(answers), **self._results.verbose(answers, sent=False)}
         if answers[0].progress is not None:

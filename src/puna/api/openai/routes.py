@@ -7,19 +7,19 @@ import time
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from puna.api.messages import decode_conversation
 from puna.api.openai.decode import decode_chat, decode_completion, decode_prompts
 from puna.api.openai.encode_chat import ChatEncoder
 from puna.api.openai.encode_completion import CompletionEncoder
 from puna.api.openai.models import models_object
-from puna.api.openai.schema import ChatCompletionRequest, LegacyCompletionRequest
+from puna.api.openai.schema import ChatCompletionRequest, ControlRequest, LegacyCompletionRequest
 from puna.api.replies import Json
-from puna.api.route import add_post, reply, start
+from puna.api.route import add_post, chat_reply, reply, start, wants_each
 from puna.errors import NotFound
+from puna.service.chat_run import prepare_turn, start_turn
 from puna.service.preserved import preserving
 from puna.service.service import Service
 
-MODELS = (LegacyCompletionRequest, ChatCompletionRequest)
+MODELS = (LegacyCompletionRequest, ChatCompletionRequest, ControlRequest)
 
 
 def openai_router(service: Service) -> APIRouter:
@@ -39,18 +39,25 @@ def openai_router(service: Service) -> APIRouter:
 
     async def create_chat_completion(body: ChatCompletionRequest) -> Response:
         """Answer a conversation."""
-        decoded = decode_chat(service, body)
-        # Tools that must not be called are not shown to the model, which might call them all the same.
-        rendered = await service.chat.render(decode_conversation(body, tools=False))
-        prompt = await service.chat.tokenize(rendered)
-        encoder = ChatEncoder(
-            body, decoded, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
-        )
-        running = await start(service, body, [prompt], decoded)
-        return await reply(service, body, decoded, running, encoder)
+        turn, decoded = decode_chat(service, body)
+        prepared = await prepare_turn(service, turn)
+        run = await start_turn(service, prepared, every_token=wants_each(body, decoded))
+        encoder = ChatEncoder(body, decoded, run, model=service.model)
+        service.controls.add(encoder.id, run)
+        return await chat_reply(service, body, run, encoder)
+
+    async def control_chat_completion(body: ControlRequest) -> Response:
+        """End the reasoning of an answer while it is made, so that the model goes on to say what it has found."""
+        running = service.controls.find(body.id)
+        if running is None:
+            return Json({"success": False, "message": "no answer with this id is being made"})
+        if not running.end_reasoning():
+            return Json({"success": False, "message": "the reasoning of this answer cannot be ended"})
+        return Json({"success": True})
 
     add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
     add_post(router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion)
+    add_post(router, service, ("/v1/chat/completions/control",), ControlRequest, control_chat_completion)
 
     async def list_models() -> Response:
         """The model that is served."""

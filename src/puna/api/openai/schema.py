@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from puna.api.fields import Free, GenerationFields
+from puna.api.fields import Body, GenerationFields
 from puna.api.messages import ChatFields
-from puna.api.numbers import Whole
 
 _PROMPT = {
     "description": "a text, a list of texts, a list of token ids, or a list of those",
@@ -27,9 +26,13 @@ class LegacyCompletionRequest(GenerationFields):
 class ChatCompletionRequest(GenerationFields, ChatFields):
     """Answer a conversation."""
 
-    functions: list[Any] | None = None
-    function_call: Free = None
     parallel_tool_calls: bool | None = None
-    parse_tool_calls: bool | None = None
-    reasoning_format: str | None = None
-    reasoning_budget_tokens: Annotated[Whole, Field(ge=-1)] | None = None
+    parse_tool_calls: bool | None = Field(default=None, description="false: calls stay in `content`, as they were written")
+
+
+class ControlRequest(Body):
+    """Act on an answer while it is made."""
+
+    id: str = Field(min_length=1, description="of the answer")
+    action: Literal["reasoning_end"]
+    model: str | None = None
