@@ -10,6 +10,13 @@ from typing import Literal
 import msgspec
 
 
+class ScaledFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file and how strongly what is in it counts."""
+
+    path: str
+    scale: float = 1.0
+
+
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker needs to know. 0, -1 or `auto` mean: the worker finds a value that suits model and machine."""
 
@@ -45,6 +52,14 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     rope_freq_scale: float = 0.0
     threads_poll: int = 1000
     """How long OpenMP threads spin before they sleep (GOMP_SPINCOUNT)."""
+    lora: tuple[ScaledFile, ...] = ()
+    """Adapters, by id."""
+    lora_init_without_apply: bool = False
+    """Whether the adapters' scales are 0 at first."""
+    control_vectors: tuple[ScaledFile, ...] = ()
+    """Files of directions that are added to what every layer says; they act together."""
+    control_vector_layers: tuple[int, int] = (0, 0)
+    """First and last layer that they act on; from 1, 0 and less for the model's first and last."""
     slots_wait_share: int = 32
     """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
     verbose: bool = False

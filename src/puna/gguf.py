@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
 import os
+import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,6 +43,19 @@ TENSOR_TYPES = {
 
 
 @dataclass(frozen=True)
+class Tensor:
+    """What a header says of one tensor."""
+
+    name: str
+    shape: tuple[int, ...]
+    """The dimension that varies fastest first."""
+    type: str
+    start: int
+    """Where it begins in the file, in bytes."""
+    n_bytes: int
+
+
+@dataclass(frozen=True)
 class Header:
     """What a GGUF file says of itself."""
 
@@ -57,6 +72,10 @@ class Header:
     file_bytes: int
     needed_bytes: int
     """How long the file must be to hold every tensor."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """GGUF's numbers for the types of all metadata entries."""
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    """By name."""
 
     @property
     def architecture(self) -> str:
@@ -87,26 +106,44 @@ def check_start(path: str | os.PathLike[str]) -> None:
         pass
 
 
-def read_header(path: str | os.PathLike[str]) -> Header:
-    """Read a file's header. Raises `StartupError` with the path and, in words, why it cannot be a model."""
+def read_header(path: str | os.PathLike[str], *, what: str = "model") -> Header:
+    """Read a file's header. Raises `StartupError` with the path and, in words, why it cannot be `what` it should be."""
     name = os.fspath(path)
-    with _opened(name) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with _opened(name, what) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return _Reader(name, data).header()
 
 
+def read_tensor(header: Header, tensor: Tensor) -> bytes:
+    """A tensor's bytes as they are in the file. Raises `StartupError` where the file does not have them."""
+    with _opened(header.path) as file:
+        file.seek(tensor.start)
+        data = file.read(tensor.n_bytes)
+    if len(data) < tensor.n_bytes:
+        raise StartupError(f"{header.path} is cut short: it ends inside of {tensor.name!r}")
+    return data
+
+
+def parts(path: str, count: int) -> list[str]:
+    """The names of all files of a model in `count` parts, from the name of one of them."""
+    found = re.fullmatch(r"(.*)-\d{5}-of-\d{5}\.gguf", path)
+    if not found or count < 2:
+        return []
+    return [f"{found.group(1)}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
+
+
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
+def _opened(name: str, what: str = "model") -> Iterator[BinaryIO]:
     """A file that begins as a GGUF file does; what goes wrong with it is a `StartupError` in words."""
     try:
         if Path(name).is_dir():
-            raise StartupError(f"{name} is a folder, not a model file")
+            raise StartupError(f"{name} is a folder, not a {what} file")
         with open(name, "rb") as file:
             problem = _wrong_start(file.read(12), os.fstat(file.fileno()).st_size)
             if problem:
                 raise StartupError(f"{name} {problem}")
             yield file
     except FileNotFoundError as error:
-        raise StartupError(f"there is no model file at {name}") from error
+        raise StartupError(f"there is no {what} file at {name}") from error
     except OSError as error:
         raise StartupError(f"{name} cannot be read: {error.strerror or error}") from error
     except struct.error as error:
@@ -148,19 +185,18 @@ class _Reader:
         n_entries = self._count("metadata entries")
         metadata: dict[str, Scalar] = {}
         lengths: dict[str, int] = {}
+        kinds: dict[str, int] = {}
         for _ in range(n_entries):
             key = self._string()
-            kind = self._integer("I")
+            kind = kinds[key] = self._integer("I")
             if kind == ARRAY:
                 lengths[key] = self._skip_list()
             else:
                 metadata[key] = self._scalar(kind)
         sizes: Counter[str] = Counter()
-        end = 0
-        for _ in range(n_tensors):
-            type_name, n_elements, tensor_end = self._tensor()
-            sizes[type_name] += n_elements
-            end = max(end, tensor_end)
+        found = [self._tensor() for _ in range(n_tensors)]
+        for tensor in found:
+            sizes[tensor.type] += math.prod(tensor.shape)
         alignment = metadata.get("general.alignment", 32)
         step = alignment if isinstance(alignment, int) and alignment > 0 else 32
         start = -(-self._at // step) * step
@@ -169,29 +205,30 @@ class _Reader:
             version=version,
             metadata=metadata,
             list_lengths=lengths,
+            kinds=kinds,
+            tensors={tensor.name: replace(tensor, start=start + tensor.start) for tensor in found},
             n_tensors=n_tensors,
             n_params=sizes.total(),
             quantisation=sizes.most_common(1)[0][0] if sizes else "",
             file_bytes=len(self._data),
-            needed_bytes=start + end if n_tensors else self._at,
+            needed_bytes=start + max(tensor.start + tensor.n_bytes for tensor in found) if found else self._at,
         )
 
-    def _tensor(self) -> tuple[str, int, int]:
-        """One tensor's type, its number of elements, and where it ends after the start of the data."""
+    def _tensor(self) -> Tensor:
+        """One tensor, with its place after the start of the data."""
         name = self._string()
-        n_elements = 1
         n_dimensions = self._integer("I")
         if n_dimensions > MOST_DIMENSIONS:
             raise StartupError(f"{self._path} is damaged: tensor {name!r} claims to have {n_dimensions} dimensions")
-        for _ in range(n_dimensions):
-            n_elements *= self._integer("Q")
+        shape = tuple(self._integer("Q") for _ in range(n_dimensions))
+        n_elements = math.prod(shape)
         kind, offset = self._integer("I"), self._integer("Q")
         if kind not in TENSOR_TYPES:
-            return f"type {kind}", n_elements, offset
+            return Tensor(name, shape, f"type {kind}", offset, 0)
         type_name, block, n_bytes = TENSOR_TYPES[kind]
         if n_elements % block:
             raise StartupError(f"{self._path} is damaged: tensor {name!r} has {n_elements} elements, no multiple of {block}")
-        return type_name, n_elements, offset + n_elements // block * n_bytes
+        return Tensor(name, shape, type_name, offset, n_elements // block * n_bytes)
 
     def _scalar(self, kind: int) -> Scalar:
         if kind == STRING:

@@ -139,6 +139,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     constraint: Constraint | None = None
     preserved_tokens: tuple[int, ...] = ()
     """Control tokens that are shown as text in the output."""
+    lora: tuple[tuple[int, float], ...] = ()
+    """(adapter id, scale) pairs of the adapters that take part, by id; any other one does not."""
     thinking: Thinking | None = None
     """None where nothing is to end it."""
     cache_prompt: bool = True
@@ -237,6 +239,18 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
+class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a loaded LoRA adapter. Its id is its place in the list of them."""
+
+    path: str
+    scale: float
+    """How strongly it counts for requests that name no adapters, until somebody changes that."""
+    task_name: str = ""
+    prompt_prefix: str = ""
+    invocation: tuple[int, ...] = ()
+    """The tokens in a prompt from which on it applies; none for one that always does."""
+
+
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a loaded model and the context that serves it."""
 
@@ -273,6 +287,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether weights were loaded without repacking, after an illegal instruction."""
     n_batch: int = 2048
     """Most tokens in one decode call."""
+    adapters: tuple[AdapterFacts, ...] = ()
 
 
 class SlotState(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from tests.tiny.attention import write_gemma3, write_llama
 from tests.tiny.encoder import write_bert
-from tests.tiny.lora import write_lora
+from tests.tiny.lora import write_control_vector, write_lora
 from tests.tiny.recurrent import write_mamba
 from tests.tiny.vocab import CHATML, Vocab, bpe_vocab, spm_vocab, wpm_vocab
 
@@ -13,6 +13,7 @@ __all__ = [
     "spm_vocab",
     "wpm_vocab",
     "write_bert",
+    "write_control_vector",
     "write_gemma3",
     "write_llama",
     "write_lora",

@@ -8,7 +8,7 @@ import pytest
 from gguf import GGML_QUANT_SIZES, GGUFWriter
 
 from puna.errors import StartupError
-from puna.gguf import TENSOR_TYPES, read_header
+from puna.gguf import TENSOR_TYPES, parts, read_header, read_tensor
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +113,28 @@ def test_block_sizes_are_the_known_ones() -> None:
     shared = TENSOR_TYPES.keys() & known.keys()
     assert len(shared) > 25
     assert {kind: TENSOR_TYPES[kind] for kind in shared} == {kind: known[kind] for kind in shared}
+
+
+def test_parts_of_a_model() -> None:
+    assert parts("a/m-00002-of-00003.gguf", 3) == [f"a/m-0000{n}-of-00003.gguf" for n in (1, 2, 3)]
+    assert parts("m.gguf", 3) == []
+    assert parts("m-00001-of-00001.gguf", 1) == []
+
+
+def test_tensors_are_found_and_read(model: Path) -> None:
+    header = read_header(model)
+    assert {name: (tensor.shape, tensor.type) for name, tensor in header.tensors.items()} == {
+        "small": ((5, 3), "F32"),
+        "large": ((64, 8), "F16"),
+    }
+    assert read_tensor(header, header.tensors["large"]) == np.ones((8, 64), np.float16).tobytes()
+    assert header.kinds["a.float"] == 6
+    assert header.kinds["a.numbers"] == 9
+
+
+def test_a_tensor_that_the_file_no_longer_has_is_missed(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "cut.gguf"
+    file.write_bytes(model.read_bytes()[:-40])
+    header = read_header(file)
+    with pytest.raises(StartupError, match="ends inside of 'large'"):
+        read_tensor(header, header.tensors["large"])

@@ -46,9 +46,24 @@ async def read(request: Request, limit: int) -> bytes:
 
 def parse(raw: bytes) -> dict[str, Any]:
     """The JSON object in `raw`. Raises `InvalidRequest`."""
+    value = _parse(raw, "a JSON object")
+    if not isinstance(value, dict):
+        raise InvalidRequest("the request body has to be a JSON object")
+    return value
+
+
+def parse_list(raw: bytes) -> list[Any]:
+    """The JSON list in `raw`. Raises `InvalidRequest`."""
+    value = _parse(raw, "a JSON list")
+    if not isinstance(value, list):
+        raise InvalidRequest("the request body has to be a JSON list")
+    return value
+
+
+def _parse(raw: bytes, expected: str) -> Any:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
-        raise InvalidRequest("the request body is empty; a JSON object is expected")
+        raise InvalidRequest(f"the request body is empty; {expected} is expected")
     _check_shape(raw)
     try:
         value = msgspec.json.decode(raw)
@@ -57,8 +72,6 @@ def parse(raw: bytes) -> dict[str, Any]:
         value = _parse_slowly(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise InvalidRequest(f"the request body is not valid JSON: {_reason(raw, error)}") from error
-    if not isinstance(value, dict):
-        raise InvalidRequest("the request body has to be a JSON object")
     return value
 
 
@@ -89,7 +102,7 @@ def _reason(raw: bytes, error: Exception) -> str:
     return str(error)
 
 
-def validate(model: type[Model], value: dict[str, Any]) -> Model:
+def validate(model: type[Model], value: Any) -> Model:
     """The value as a model. Raises `InvalidRequest` that names the first field at fault."""
     try:
         return model.model_validate(value)

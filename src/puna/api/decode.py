@@ -11,6 +11,7 @@ from puna.api.bias import decode_bias
 from puna.api.constraints import decode_constraint
 from puna.api.fields import MAX_ANSWERS, GenerationFields, SamplingFields
 from puna.api.logprobs import Logprobs
+from puna.api.lora import decode_lora
 from puna.api.samplers import decode_samplers
 from puna.api.triggers import decode_preserved, decode_triggers
 from puna.api.unsupported import refuse_unsupported
@@ -74,6 +75,7 @@ def decode_generation(
         stop=_stops(fields),
         constraint=constraint,
         preserved_tokens=preserved,
+        lora=decode_lora(fields.lora, service.adapters, param="lora") if fields.lora else service.adapters.current,
         cache_prompt=fields.cache_prompt is not False,
         id_slot=id_slot % max(1, service.facts.n_slots) if id_slot >= 0 else -1,
         want_progress=fields.return_progress is True,

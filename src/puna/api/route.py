@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -35,7 +35,8 @@ def add_post(router: APIRouter, service: Service, paths: tuple[str, ...], model:
 
     async def endpoint(request: Request) -> Response:
         raw = await body.read(request, service.settings.max_body)
-        fields = body.validate(model, body.parse(raw))
+        parsed = body.parse_list(raw) if issubclass(model, RootModel) else body.parse(raw)
+        fields = body.validate(model, parsed)
         return await unless_disconnected(request.receive, handler(fields))
 
     name = getattr(handler, "__name__", "endpoint")

@@ -82,7 +82,7 @@ def settings_object(generation: Generation, body: GenerationFields) -> dict[str,
         "timings_per_token": body.timings_per_token is True,
         "post_sampling_probs": s.post_sampling_probs,
         "backend_sampling": False,
-        "lora": [],
+        "lora": [{"id": id, "scale": scale} for id, scale in generation.lora],
     }
 
 

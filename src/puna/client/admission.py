@@ -18,6 +18,8 @@ def check(generation: Generation, facts: ModelFacts) -> None:
         raise InvalidRequest("the prompt has no tokens", param="prompt")
     if min(prompt) < 0 or max(prompt) >= facts.n_vocab:
         raise InvalidRequest(f"the prompt has a token id outside the vocabulary (0 to {facts.n_vocab - 1})", param="prompt")
+    if any(not 0 <= id < len(facts.adapters) for id, _ in generation.lora):
+        raise InvalidRequest(f"the request names an adapter that is not loaded; there are {len(facts.adapters)}", param="lora")
     room = facts.n_ctx - len(prompt)
     # A prompt that is only read needs no room for an answer.
     if room < 0 or (room == 0 and generation.max_tokens != 0):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from puna import gguf
 from puna.doctor.engine import EngineFacts
 from puna.gguf import Header
 
@@ -123,18 +124,10 @@ def is_old_gcc(version: str) -> bool:
     return bool(numbers) and int(numbers[-1]) < FIRST_GOOD_GCC
 
 
-def parts(path: str, count: int) -> list[str]:
-    """The names of all files of a model in `count` parts, from the name of one of them."""
-    found = re.fullmatch(r"(.*)-\d{5}-of-\d{5}\.gguf", path)
-    if not found or count < 2:
-        return []
-    return [f"{found.group(1)}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
-
-
 def missing_parts(header: Header) -> tuple[str, ...]:
     """Which files of a model in several parts are not there."""
     count = header.metadata.get("split.count", 0)
-    return tuple(name for name in parts(header.path, count if isinstance(count, int) else 0) if not Path(name).is_file())
+    return tuple(name for name in gguf.parts(header.path, count if isinstance(count, int) else 0) if not Path(name).is_file())
 
 
 def in_gib(size: int) -> str:

@@ -112,6 +112,17 @@ class Arena:
                 self._wake(sequence, state)
         return changed
 
+    def clean(self, running: list[Sequence]) -> None:
+        """Clear all cells, those that nobody holds too, and put back what `running` hold.
+
+        For infinities in the cells of a sequence that is gone: they would spoil whoever comes near them, because zero
+        times infinity is no number.
+        """
+        held = [(sequence, self.memory.rest(sequence.seat)) for sequence in running if sequence.n_done]
+        self._context.clear()
+        for sequence, state in held:
+            self._wake(sequence, state)
+
     def _wake(self, sequence: Sequence, state: State) -> None:
         try:
             self.memory.wake(sequence.seat, state, sequence.n_done)

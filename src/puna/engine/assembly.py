@@ -8,6 +8,14 @@ from functools import partial
 from puna import machine
 from puna.config import EngineSettings
 from puna.engine import sizing
+from puna.engine.adapter_files import (
+    adapter_facts,
+    check_adapters,
+    check_numbers,
+    initial_scales,
+    known_adapters,
+    load_control_vector,
+)
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
@@ -20,8 +28,10 @@ from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.context import Context
+from puna.llama.control_vector import ControlVector
+from puna.llama.lora import Lora
 from puna.llama.model import Model
-from puna.types import ModelFacts
+from puna.types import AdapterFacts, ModelFacts
 
 
 def assemble(
@@ -34,6 +44,7 @@ def assemble(
 ) -> tuple[Engine, ModelFacts]:
     """Load and build everything. Raises `StartupError` with a reason for the user."""
     library.start(verbose=settings.verbose)
+    check_adapters(settings)
     model = Model(
         settings.model,
         n_gpu_layers=settings.n_gpu_layers,
@@ -44,24 +55,29 @@ def assemble(
     )
     if not model.has_decoder:
         raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
+    loras = [Lora(model, file.path) for file in settings.lora]
+    vector = load_control_vector(settings, model)
     constraints = ConstraintFactory(model.vocab)
     constraints.warm()
     size = _choose_size(model, settings)
-    make = partial(_make_context, model, settings)
+    make = partial(_make_context, model, settings, vector)
     context = make(size.first, size.n_slots)
     warm_up(context)
+    scales = initial_scales(settings)
+    check_numbers(context, [(lora, scale) for lora, scale in zip(loras, scales, strict=True) if scale], vector)
     memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
     engine = Engine(
         vocab=model.vocab,
-        arena=Arena(size, make, context, memory, Runner(context, settings.n_batch), warn),
+        arena=Arena(size, make, context, memory, Runner(context, settings.n_batch, loras), warn),
         scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
         host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut),
         constraints=constraints,
+        adapters=known_adapters(loras, vector),
         recorder=recorder,
         warn=warn,
     )
-    return engine, _facts(model, settings, size, safe_mode=safe_mode)
+    return engine, _facts(model, settings, size, adapter_facts(loras, scales), safe_mode=safe_mode)
 
 
 def warm_up(context: Context) -> None:
@@ -84,11 +100,11 @@ def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
     )
 
 
-def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: int) -> Context:
+def _make_context(model: Model, settings: EngineSettings, vector: ControlVector | None, length: int, n_seats: int) -> Context:
     """A context for `n_seats` sequences of `length` tokens. Raises `StartupError` with what it needs and what is free."""
     threads, threads_batch = _threads(settings)
     try:
-        return Context(
+        context = Context(
             model,
             n_ctx=length * n_seats,
             n_seq_max=n_seats,
@@ -110,6 +126,9 @@ def _make_context(model: Model, settings: EngineSettings, length: int, n_seats: 
             f"{error.message} (cells for {n_seats} x {length} tokens take about {cell * n_seats * length / 1e6:,.0f} MB, "
             f"{_free_memory() / 1e6:,.0f} MB are free)"
         ) from error
+    if vector is not None:
+        context.use_control_vector(vector)
+    return context
 
 
 def _free_memory() -> int:
@@ -144,7 +163,9 @@ def _adaptive_attention(settings: EngineSettings) -> bool:
     return settings.flash_attention == "auto" and not quantized and not library.has_accelerator()
 
 
-def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mode: bool) -> ModelFacts:
+def _facts(
+    model: Model, settings: EngineSettings, size: sizing.Size, adapters: tuple[AdapterFacts, ...], *, safe_mode: bool
+) -> ModelFacts:
     threads, threads_batch = _threads(settings)
     return ModelFacts(
         path=settings.model,
@@ -170,4 +191,5 @@ def _facts(model: Model, settings: EngineSettings, size: sizing.Size, *, safe_mo
         engine=library.describe(),
         safe_mode=safe_mode,
         n_batch=settings.n_batch,
+        adapters=adapters,
     )

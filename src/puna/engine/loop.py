@@ -8,6 +8,7 @@ from collections.abc import Sequence as SequenceOf
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Literal, Protocol
 
+from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
@@ -34,6 +35,8 @@ COMPILE_WAIT = 0.02
 MOST_FORCED = 64
 """Most tokens that one step appends to a sequence."""
 
+OVERFLOW = "with these adapters the model's numbers grow beyond all bounds; use smaller scales"
+
 
 class Recorder(Protocol):
     """Where the engine notes what it is about to do, for whoever finds it dead."""
@@ -55,6 +58,7 @@ class Engine:
         budget: StepBudget,
         host: HostTier,
         constraints: ConstraintFactory,
+        adapters: Adapters,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
@@ -68,6 +72,7 @@ class Engine:
         self._recorder = recorder
         self._candidates = Candidates(vocab.n_tokens)
         self._constraints = constraints
+        self._adapters = adapters
         self._compiling: list[tuple[Sequence, Future[None]]] = []
         """Requests whose grammar is being compiled: they queue once it is."""
         self._counters = Counters()
@@ -184,8 +189,7 @@ class Engine:
             n_discard=wish.n_discard,
             add_bos=self._vocab.add_bos,
         )
-        del sequence.tokens[keep : keep + discard]
-        sequence.n_dropped += discard
+        sequence.drop(keep, discard)
         return keep, discard
 
     def _plan(self) -> Plan:
@@ -207,10 +211,15 @@ class Engine:
         self._recorder.decoded()
         self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
         self._counters.step(plan, computed.seconds)
+        self._end_overflowed(computed.overflowed)
         for sequence, row, position in computed.scored:
             self._report_prompt(sequence, row, position)
         for piece in plan.pieces:
+            if piece.sequence in computed.overflowed:
+                continue
             self._report_progress(piece.sequence)
+            if piece.sequence.enters_phase:
+                self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
         for sequence, row in computed.ends:
             self._advance(sequence, row)
 
@@ -233,6 +242,8 @@ class Engine:
         if sequence.sampler is not None:  # it was preempted and goes on with what it had
             return
         request = sequence.generation
+        sequence.cache_key = self._adapters.base
+        sequence.phases = self._adapters.phases(request.lora, request.prompt)
         matcher = self._constraints.make(request.constraint) if request.constraint else None
         sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
         sequence.sampler = sampler
@@ -362,6 +373,12 @@ class Engine:
         if sequence.sampler is not None:
             sequence.sampler.close()
             sequence.sampler = None
+
+    def _end_overflowed(self, sequences: SequenceOf[Sequence]) -> None:
+        for sequence in sequences:
+            self._fail(sequence, OVERFLOW, "invalid")
+        if sequences:
+            self._arena.clean(self._scheduler.running)
 
     def _make_room(self, plan: Plan, error: NoRoom) -> None:
         """Cells ran out: the youngest sequence in the plan waits until there are some."""

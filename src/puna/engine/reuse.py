@@ -70,7 +70,7 @@ class PrefixReuse:
             or sequence.n_dropped
             or not sequence.generation.cache_prompt
             or self._host.capacity == 0
-            or self._host.covers(tokens, sequence.cache_key)
+            or self._host.covers(tokens, sequence.key_at(len(tokens)))
         ):
             return
         held = self._memory.length(sequence.seat)
@@ -78,24 +78,36 @@ class PrefixReuse:
             self._warn(f"a sequence of {len(tokens)} tokens holds {held} in memory; it is not kept")
             return
         try:
-            self._host.put(tokens, self._memory.rest(sequence.seat), sequence.cache_key)
+            self._host.put(tokens, self._memory.rest(sequence.seat), sequence.key_at(len(tokens)))
         except DecodeError as error:
             self._warn(f"a prompt could not be kept: {error}")
 
     def _find_stored(self, sequence: Sequence) -> Found | None:
-        """The longest prefix in host memory, after fetching a longer one from below if there is one."""
-        stored = self._host.find(sequence.tokens, sequence.cache_key)
+        """The longest prefix in host memory, after fetching a longer one from below if there is one.
+
+        Where other adapters apply to the prompt's end than to its beginning, that beginning is looked for by itself.
+        """
+        found: Found | None = None
+        for phase in (*sequence.phases[1:], None):
+            tokens = sequence.tokens if phase is None else sequence.tokens[: phase.start + 1]
+            stored = self._find_in(tokens, sequence.key_at(len(tokens) - 1))
+            if stored is not None and (found is None or stored.length > found.length):
+                found = stored
+        return found
+
+    def _find_in(self, tokens: list[int], key: bytes) -> Found | None:
+        """The longest prefix of all but the last token under one key."""
+        stored = self._host.find(tokens, key)
         if self.lower is None or self._host.capacity == 0:
             return stored
         n_stored = stored.length if stored else 0
-        if self.lower.find(sequence.tokens[:-1], sequence.cache_key) < n_stored + LOWER_GAIN:
+        if self.lower.find(tokens[:-1], key) < n_stored + LOWER_GAIN:
             return stored
-        loaded = self.lower.load(sequence.tokens[:-1], sequence.cache_key)
+        loaded = self.lower.load(tokens[:-1], key)
         if loaded is None:
             return stored
-        tokens, state = loaded
-        self._host.put(tokens, state, sequence.cache_key)
-        return self._host.find(sequence.tokens, sequence.cache_key)
+        self._host.put(*loaded, key)
+        return self._host.find(tokens, key)
 
     def _wake(self, sequence: Sequence, found: Found) -> None:
         try:

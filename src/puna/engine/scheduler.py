@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
+from puna.engine.adapters import NO_ADAPTERS, AdapterSet
 from puna.engine.sequence import Sequence
 from puna.engine.slots import choose_slot
 
@@ -37,6 +38,8 @@ class Plan:
     n_decoding: int
     n_prefill: int
     """Prompt tokens in it."""
+    adapters: AdapterSet = NO_ADAPTERS
+    """What applies to all of it."""
 
 
 class Scheduler:
@@ -46,7 +49,8 @@ class Scheduler:
         self.n_seats = n_seats
         self._can_cut = can_cut
         self._share_at_least = share_at_least
-        self._turn = 0
+        self._turns: list[Hashable] = []
+        """Groups of sequences that take turns, the next one first."""
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In order of admission."""
@@ -152,14 +156,39 @@ class Scheduler:
         Of the budget the oldest prompt gets at least half, so that it always advances; the rest goes to the prompts
         with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
 
-        Deterministic requests take turns with everybody else, each in steps of its own.
+        Only what is computed under the same adapters shares a step: such groups take turns. So do deterministic requests,
+        each in steps of its own. Groups that read prompts share the budget, since streams wait for all of them.
         """
-        alone = self._next_alone()
-        if alone is not None:
-            return self._plan_alone(alone)
-        shared = [sequence for sequence in self.running if not sequence.generation.deterministic]
-        decoding = [sequence for sequence in shared if sequence.decoding]
-        prefilling = [s for s in shared if not s.decoding and s.n_pending and s.leader is None]
+        groups = self._groups()
+        group = self._next(groups)
+        if not group:
+            return Plan((), 0, 0)
+        if group[0].generation.deterministic:
+            return self._plan_alone(group[0])
+        reading = sum(any(not s.decoding for s in others) for others in groups.values())
+        return self._plan_shared(group, max(1, prefill_budget // max(1, reading)), capacity)
+
+    def _groups(self) -> dict[Hashable, list[Sequence]]:
+        """Running sequences with something to compute, by what they can share a step with."""
+        groups: dict[Hashable, list[Sequence]] = {}
+        for sequence in self.running:
+            if sequence.n_pending and sequence.leader is None:
+                key = sequence.id if sequence.generation.deterministic else sequence.adapters
+                groups.setdefault(key, []).append(sequence)
+        return groups
+
+    def _next(self, groups: dict[Hashable, list[Sequence]]) -> list[Sequence]:
+        """The group whose turn it is. A new one gets its first turn after those that were there before."""
+        self._turns = [*(key for key in self._turns if key in groups), *(key for key in groups if key not in self._turns)]
+        if not self._turns:
+            return []
+        key = self._turns.pop(0)
+        self._turns.append(key)
+        return groups[key]
+
+    def _plan_shared(self, group: list[Sequence], prefill_budget: int, capacity: int) -> Plan:
+        decoding = [sequence for sequence in group if sequence.decoding]
+        prefilling = [sequence for sequence in group if not sequence.decoding]
         pieces = []
         for sequence in decoding:
             if count := min(sequence.n_pending, capacity):
@@ -169,23 +198,13 @@ class Scheduler:
         n_decoding = len(pieces)
         pieces += [Piece(sequence, counts[sequence.id]) for sequence in prefilling if counts[sequence.id]]
         pieces.sort(key=lambda piece: piece.sequence.seat)
-        return Plan(tuple(pieces), n_decoding, sum(counts.values()))
-
-    def _next_alone(self) -> Sequence | None:
-        """The deterministic request whose turn it is, or None when it is that of all others."""
-        alone: list[Sequence | None] = [sequence for sequence in self.running if sequence.generation.deterministic]
-        if len(alone) < len(self.running):
-            alone.append(None)
-        if not alone:
-            return None
-        self._turn = (self._turn + 1) % len(alone)
-        return alone[self._turn]
+        return Plan(tuple(pieces), n_decoding, sum(counts.values()), group[0].adapters)
 
     def _plan_alone(self, sequence: Sequence) -> Plan:
         """A step whose shape depends on how far the sequence is, and on nothing else."""
         left = sequence.n_prompt - sequence.n_done
-        count = min(left, FIXED_CHUNK) if left > 0 else 1
-        return Plan((Piece(sequence, count),), n_decoding=int(left <= 0), n_prefill=count if left > 0 else 0)
+        count = min(left, FIXED_CHUNK, sequence.n_same) if left > 0 else 1
+        return Plan((Piece(sequence, count),), int(left <= 0), count if left > 0 else 0, sequence.adapters)
 
     def _share_out(self, prefilling: list[Sequence], budget: int) -> dict[int, int]:
         limits = {sequence.id: self._limit(sequence) for sequence in prefilling}
@@ -202,7 +221,7 @@ class Scheduler:
         return counts
 
     def _limit(self, sequence: Sequence) -> int:
-        """Most tokens a prompt may advance: not past a point where a follower waits to copy it."""
+        """Most tokens a prompt may advance: not past where a follower waits to copy it, nor to where other adapters apply."""
         goals: Iterable[int] = (f.leader_goal - sequence.n_done for f in self.followers(sequence))
         most = SCORED_CHUNK if sequence.generation.prompt_probs else sequence.n_pending
-        return min([most, sequence.n_pending, *(goal for goal in goals if goal > 0)])
+        return min([most, sequence.n_same, *(goal for goal in goals if goal > 0)])

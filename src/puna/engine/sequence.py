@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from puna.engine.adapters import PLAIN, AdapterSet, Phase, Phases, agreement, without
 from puna.ipc.frames import Submit
 from puna.types import Generation
 
@@ -34,7 +35,9 @@ class Sequence:
     n_cached: int = 0
     """Prompt tokens that were taken from somewhere instead of being computed."""
     cache_key: bytes = b""
-    """What beside the tokens decides on the cells' content (adapters, media): cells are shared under equal keys only."""
+    """What beside tokens and adapters decides on the cells' content: cells are shared under equal keys only."""
+    phases: Phases = PLAIN
+    """Which adapters apply where."""
     seat: int = -1
     """The engine's sequence id, -1 while it waits."""
     slot: int = -1
@@ -102,9 +105,42 @@ class Sequence:
         """Whether all but the newly produced tokens is in memory."""
         return 0 < self.n_pending <= self.n_fresh
 
+    @property
+    def adapters(self) -> AdapterSet:
+        """Those under which the next pending token is to be computed."""
+        return self._phase_at(self.n_done).adapters
+
+    @property
+    def n_same(self) -> int:
+        """Pending tokens up to where other adapters apply."""
+        return min([len(self.tokens), *(phase.start for phase in self.phases if phase.start > self.n_done)]) - self.n_done
+
+    @property
+    def enters_phase(self) -> bool:
+        """Whether other adapters applied to all that is in memory than do to what is pending."""
+        return self.n_done > 0 and any(phase.start == self.n_done for phase in self.phases)
+
+    def key_at(self, length: int) -> bytes:
+        """The namespace that the first `length` tokens belong to when they rest: `cache_key`, and the adapters up to there."""
+        used = [phase for phase in self.phases if phase.start < max(1, length)]
+        if len(used) == 1:
+            return self.cache_key + used[0].adapters.mark
+        return self.cache_key + b"".join(b"%d:%b;" % (phase.start, phase.adapters.mark) for phase in used)
+
+    def _phase_at(self, position: int) -> Phase:
+        return next(phase for phase in reversed(self.phases) if phase.start <= position)
+
+    def drop(self, start: int, count: int) -> None:
+        """Take tokens out of the middle, as a context shift does."""
+        del self.tokens[start : start + count]
+        self.phases = without(self.phases, start, count)
+        self.n_dropped += count
+
     def prefix_shared_with(self, other: Sequence) -> int:
-        """Length of the common prefix of both sequences' tokens."""
-        return common_prefix(self.tokens, other.tokens)
+        """Length of the common prefix of both sequences: equal tokens under equal adapters."""
+        common = common_prefix(self.tokens, other.tokens)
+        differ = agreement(self.phases, other.phases)
+        return common if differ is None else min(common, differ)
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:

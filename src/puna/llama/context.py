@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -13,7 +13,9 @@ import numpy.typing as npt
 from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.batch import Batch
+from puna.llama.control_vector import ControlVector
 from puna.llama.library import C
+from puna.llama.lora import Lora
 from puna.llama.model import Model
 from puna.llama.state import State, StateFormatError, adapt, head
 
@@ -98,6 +100,27 @@ class Context:
         """Most cells one sequence can have."""
         self._float_p = ctypes.POINTER(ctypes.c_float)
 
+        self._adapters: tuple[tuple[Lora, float], ...] = ()
+
+    # adapters
+
+    def use_adapters(self, adapters: Sequence[tuple[Lora, float]]) -> None:
+        """Let these adapters of the model apply, each with its scale, and no others, from the next decode on."""
+        wanted = tuple(adapters)
+        if wanted == self._adapters:
+            return
+        pointers = (C.llama_adapter_lora_p_ctypes * len(wanted))(*(lora.pointer for lora, _ in wanted))
+        scales = (ctypes.c_float * len(wanted))(*(scale for _, scale in wanted))
+        C.llama_set_adapters_lora(self._p, pointers, len(wanted), scales)
+        self._adapters = wanted
+
+    def use_control_vector(self, vector: ControlVector) -> None:
+        """Let a control vector act from now on. Raises `StartupError` when the engine does not take it."""
+        data = np.ascontiguousarray(vector.directions, np.float32)
+        pointer = ctypes.cast(data.ctypes.data, self._float_p)
+        if C.llama_set_adapter_cvec(self._p, pointer, data.size, data.shape[1], vector.first, vector.last):
+            raise StartupError(f"the engine does not take the control vector: {'; '.join(library.log.take_problems()[-2:])}")
+
     # decoding
 
     def decode(self, batch: Batch) -> None:
@@ -123,6 +146,10 @@ class Context:
         C.llama_set_abort_callback(self._p, self._abort, None)
 
     # sequences
+
+    def clear(self) -> None:
+        """Drop all sequences, and set all cells to zero."""
+        C.llama_memory_clear(self._memory, True)
 
     @property
     def can_shift(self) -> bool:

@@ -26,6 +26,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
     constraint: Constraint | None = None
     preserved_tokens: tuple[int, ...] = ()
+    lora: tuple[tuple[int, float], ...] = ()
     thinking: Thinking | None = None
     cache_prompt: bool = True
     id_slot: int = -1
@@ -45,18 +46,8 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAME = (
-    *(
-        "max_tokens",
-        "stop",
-        "constraint",
-        "preserved_tokens",
-        "thinking",
-        "cache_prompt",
-        "id_slot",
-        "want_progress",
-        "prompt_probs",
-    ),
-    *("context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
+    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "id_slot", "want_progress"),
+    *("prompt_probs", "context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""
 

@@ -12,6 +12,7 @@ from puna.errors import InvalidRequest, NotSupported, PunaError, Unavailable
 from puna.grammar.gbnf import token_names
 from puna.grammar.process import Job
 from puna.log import logger
+from puna.service.adapters import AdapterScales
 from puna.service.chat import ChatRenderer
 from puna.service.controls import Controls
 from puna.service.grammars import Preparer, ThreadPreparer
@@ -42,6 +43,8 @@ class Service:
         self._observer = observer or Nobody()
         self.turns = Turns()
         """Of requests that supersede each other, by the caller's own key."""
+        self.adapters = AdapterScales(lambda: self.facts)
+        """How strongly each adapter counts for requests that name none."""
         self.controls = Controls()
         """Of answers that clients may act on while they are made."""
         self._draining = False

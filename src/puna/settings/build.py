@@ -13,12 +13,13 @@ from puna.settings import environment as environment_source
 from puna.settings import file as file_source
 from puna.settings import flags as flag_source
 from puna.settings import templates
+from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.option import Given
 from puna.settings.sampling import SAMPLING_OPTIONS
 from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
-from puna.settings.values import Value
+from puna.settings.values import LISTS, Value
 
-OPTIONS = (*MODEL_OPTIONS, *ENGINE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
+OPTIONS = (*MODEL_OPTIONS, *ADAPTER_OPTIONS, *ENGINE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,19 @@ def _merge(sources: Iterable[Iterable[Given]]) -> dict[str, Found]:
         for given in source:
             target = given.option.target
             value = _parse(given)
-            if isinstance(value, tuple) and target in seen:
-                before = found[target].value
-                value = (*before, *value) if isinstance(before, tuple) else value
+            if isinstance(given.option.kind, LISTS) and target in seen:
+                value = _joined(found[target].value, value)
             seen.add(target)
             found[target] = Found(value, given.origin, given.option.name)
             for other, implied in given.option.also.get(value, {}).items():
                 found[other] = Found(implied, given.origin, given.option.name)
     return found
+
+
+def _joined(before: Value, value: Value) -> Value:
+    if isinstance(before, tuple) and isinstance(value, tuple):
+        return (*before, *value)
+    return value
 
 
 def _parse(given: Given) -> Value:
@@ -99,7 +105,7 @@ def _section(found: Mapping[str, Found], name: str) -> dict[str, object]:
 def _api_keys(found: Mapping[str, Found]) -> tuple[str, ...]:
     keys = found.get("load.api_key")
     file = found.get("load.api_key_file")
-    listed = list(keys.value) if keys and isinstance(keys.value, tuple) else []
+    listed = [str(key) for key in keys.value] if keys and isinstance(keys.value, tuple) else []
     if file:
         lines = [line.strip() for line in file_source.read_text(str(file.value), file.origin).splitlines()]
         from_file = [line for line in lines if line]
@@ -129,6 +135,12 @@ def _check(engine: EngineSettings, found: Mapping[str, Found]) -> None:
     if engine.cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
         origin = found["engine.cache_type_v"].origin
         raise StartupError(f"{origin}: {engine.cache_type_v} for cached values needs flash attention; drop --flash-attn off")
+    layers = found.get("engine.control_vector_layers")
+    if layers and not engine.control_vectors:
+        raise StartupError(f"{layers.origin}: there is no control vector to which the range could apply; add --control-vector")
+    first, last = engine.control_vector_layers
+    if layers and 0 < last < first:
+        raise StartupError(f"{layers.origin}: the range ends before it begins")
 
 
 DEFAULTS: Mapping[str, object] = {

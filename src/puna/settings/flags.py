@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from puna.errors import StartupError
 from puna.settings.foreign import FOREIGN, Foreign
 from puna.settings.option import Given, Option
+from puna.settings.values import PAIRS
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,14 @@ def _split(argument: str) -> tuple[str, str | None]:
 
 def _value(flag: str, option: Option, attached: str | None, rest: list[str]) -> str:
     if attached is not None:
-        return attached
-    if option.bare is not None and not (rest and _is_value(option, rest[-1])):
+        text = attached
+    elif option.bare is not None and not (rest and _is_value(option, rest[-1])):
         return option.bare
-    return _take(flag, rest, option.kind.metavar)
+    else:
+        text = _take(flag, rest, option.kind.metavar)
+    if isinstance(option.kind, PAIRS) and option.kind.is_half(text):
+        text = f"{text}:{_take(flag, rest, option.kind.metavar)}"
+    return text
 
 
 def _is_value(option: Option, text: str) -> bool:

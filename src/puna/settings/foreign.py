@@ -73,11 +73,6 @@ HARMLESS = (
 )
 
 UNSUPPORTED = (
-    _unsupported("--lora", 1, "adapters are not there yet; merge the adapter into the model file"),
-    _unsupported("--lora-scaled", 1, "adapters are not there yet; merge the adapter into the model file"),
-    _unsupported("--lora-init-without-apply", 0, "adapters are not there yet; merge the adapter into the model file"),
-    _unsupported("--control-vector --control-vector-scaled", 1, "control vectors are not there; leave the flag out"),
-    _unsupported("--control-vector-layer-range", 2, "control vectors are not there; leave the flag out"),
     _unsupported("--mmproj -mm --mmproj-url -mmu --mmproj-device -mmdev --media-path", 1, NO_MEDIA),
     _unsupported("--image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", 1, NO_MEDIA),
     _unsupported("--mmproj-auto --mmproj-offload --no-mmproj-offload", 0, NO_MEDIA),

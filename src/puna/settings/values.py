@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections.abc import Mapping
@@ -12,7 +13,12 @@ TRUE = frozenset({"1", "true", "on", "yes", "enabled"})
 FALSE = frozenset({"0", "false", "off", "no", "disabled"})
 UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
-Value = bool | int | float | str | tuple[str, ...]
+FLOAT32_MAX = 3.4e38
+
+File = tuple[str, float]
+"""A path and a scale."""
+
+Value = bool | int | float | str | tuple[str, ...] | tuple[File, ...] | tuple[int, int]
 
 
 class Kind(Protocol):
@@ -136,6 +142,76 @@ class Words:
         if not words:
             raise ValueError("the value is empty")
         return words
+
+
+@dataclass(frozen=True)
+class Files:
+    """Paths between commas, with a scale of 1; one that holds a comma stands in double quotes. Several times add up."""
+
+    metavar: str = "FILE"
+
+    def parse(self, text: str) -> tuple[File, ...]:
+        return tuple((path, 1.0) for path in _split(text))
+
+
+@dataclass(frozen=True)
+class ScaledFiles:
+    """The same, each with a colon and its scale. As a flag, a last scale may be a word of its own."""
+
+    metavar: str = "FILE:SCALE"
+
+    def is_half(self, text: str) -> bool:
+        """Whether a scale is missing at the end."""
+        return _scale(text.rpartition(":")[2]) is None or ":" not in text
+
+    def parse(self, text: str) -> tuple[File, ...]:
+        return tuple(map(self._one, _split(text)))
+
+    def _one(self, text: str) -> File:
+        path, _, word = text.rpartition(":")
+        scale = _scale(word)
+        if not path or scale is None:
+            raise ValueError(f"{text!r} is not a file, a colon and a number")
+        return path, scale
+
+
+@dataclass(frozen=True)
+class Range:
+    """Two whole numbers, such as 1:10. As a flag they may be two words."""
+
+    metavar: str = "START:END"
+
+    def is_half(self, text: str) -> bool:
+        """Whether the second number is missing."""
+        return re.fullmatch(r"[+-]?\d+", text.strip()) is not None
+
+    def parse(self, text: str) -> tuple[int, int]:
+        found = re.fullmatch(r"\s*([+-]?\d{1,9})\s*[:,\s]\s*([+-]?\d{1,9})\s*", text)
+        if not found:
+            raise ValueError(f"{text!r} is not a range such as 1:10")
+        return int(found.group(1)), int(found.group(2))
+
+
+LISTS = (Words, Files, ScaledFiles)
+"""Kinds whose values add up when they are given several times."""
+
+PAIRS = (ScaledFiles, Range)
+"""Kinds whose value may be two words on the command line; a colon joins them."""
+
+
+def _split(text: str) -> list[str]:
+    parts = [part.strip() for part in next(csv.reader([text], skipinitialspace=True), []) if part.strip()]
+    if not parts:
+        raise ValueError("the value is empty")
+    return parts
+
+
+def _scale(text: str) -> float | None:
+    try:
+        scale = float(text)
+    except ValueError:
+        return None
+    return scale if abs(scale) <= FLOAT32_MAX else None
 
 
 @dataclass(frozen=True)

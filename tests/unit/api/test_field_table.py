@@ -320,7 +320,7 @@ async def test_signs_of_life(path: str) -> None:
 async def test_known_and_refused(path: str) -> None:
     unified = FakeEngine(facts=msgspec.structs.replace(FACTS, layout="unified"), tokenizer=FakeTokenizer(n_fim=3))
     async with client(unified) as http:
-        for name, value in (("lora", [{"id": 0, "scale": 1}]), ("n_cache_reuse", 256), ("deterministic", True)):
+        for name, value in (("n_cache_reuse", 256), ("deterministic", True)):
             error = (await http.post(path, json={**ROUTES[path], name: value})).json()["error"]
             assert (error["code"], error["type"], error["param"]) == (501, "not_supported_error", name)
         assert "--layout split" in error["message"]

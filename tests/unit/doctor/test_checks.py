@@ -95,12 +95,6 @@ def test_which_compilers_are_old(version: str, old: bool) -> None:
     assert checks.is_old_gcc(version) is old
 
 
-def test_parts_of_a_model() -> None:
-    assert checks.parts("a/m-00002-of-00003.gguf", 3) == [f"a/m-0000{n}-of-00003.gguf" for n in (1, 2, 3)]
-    assert checks.parts("m.gguf", 3) == []
-    assert checks.parts("m-00001-of-00001.gguf", 1) == []
-
-
 def test_missing_parts(tmp_path: Path) -> None:
     first, second = (tmp_path / f"m-0000{n}-of-00002.gguf" for n in (1, 2))
     first.touch()

@@ -5,7 +5,7 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from puna.config import EngineSettings, ServerSettings, Settings
+from puna.config import EngineSettings, ScaledFile, ServerSettings, Settings
 from puna.errors import StartupError
 from puna.settings import load, option_help
 from puna.settings.build import DEFAULTS, OPTIONS
@@ -22,6 +22,33 @@ def message(line: str, environment: dict[str, str] | None = None) -> str:
     with pytest.raises(StartupError) as caught:
         load(line.split(), environment or {})
     return str(caught.value)
+
+
+FILES = "--lora a,b --lora-scaled c:0.5 --lora-scaled d -1.5 --lora e"
+
+
+def test_adapters_are_numbered_in_the_order_of_the_flags() -> None:
+    given = [("a", 1.0), ("b", 1.0), ("c", 0.5), ("d", -1.5), ("e", 1.0)]
+    assert flags(FILES).engine.lora == tuple(ScaledFile(*one) for one in given)
+    assert flags(FILES.replace("--lora", "--control-vector")).engine.control_vectors == flags(FILES).engine.lora
+    assert flags("--lora a", {"PUNA_LORA": "b"}).engine.lora == (ScaledFile("a"),)
+    assert flags("", {"PUNA_LORA_SCALED": 'b:2,"c,d:e":3'}).engine.lora == (ScaledFile("b", 2.0), ScaledFile("c,d:e", 3.0))
+
+
+def test_the_layers_of_control_vectors() -> None:
+    for form in ("1 10", "1:10", "=1,10"):
+        line = "--control-vector v --control-vector-layer-range " + form
+        assert flags(line.replace(" =", "=")).engine.control_vector_layers == (1, 10)
+    twice = "--control-vector v --control-vector-layer-range 1 2 --control-vector-layer-range -1 0"
+    assert flags(twice).engine.control_vector_layers == (-1, 0)
+
+
+def test_adapters_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "puna.toml"
+    file.write_text('lora = ["a.gguf", "b.gguf"]\nlora-scaled = "c.gguf:0.5"\nlora-init-without-apply = true\n')
+    engine = flags(f"--config {file}").engine
+    assert [(one.path, one.scale) for one in engine.lora] == [("a.gguf", 1.0), ("b.gguf", 1.0), ("c.gguf", 0.5)]
+    assert engine.lora_init_without_apply
 
 
 def test_nothing_given_means_defaults() -> None:
@@ -167,7 +194,15 @@ def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
         ("-c", "-c needs a value: -c N"),
         ("--paralel 1", "unknown flag --paralel; did you mean --parallel? (`puna serve --help` lists them all)"),
         ("model.gguf", "'model.gguf' is not a flag; a model file goes after -m, and `puna serve --help` lists the flags"),
-        ("--lora a.gguf", "--lora is known from llama.cpp's server but not supported here: adapters are not there yet;"),
+        ("--lora ,", "--lora: the value is empty"),
+        ("--lora-scaled a.gguf", "--lora-scaled needs a value: --lora-scaled FILE:SCALE"),
+        ("--lora-scaled a.gguf -c", "--lora-scaled: 'a.gguf:-c' is not a file, a colon and a number"),
+        ("--lora-scaled a.gguf:nan", "--lora-scaled needs a value"),
+        ("--lora-scaled=a.gguf:1e39,b.gguf:1", "--lora-scaled: 'a.gguf:1e39' is not a file, a colon and a number"),
+        ("--control-vector-layer-range 3", "--control-vector-layer-range needs a value"),
+        ("--control-vector-layer-range 1 x", "--control-vector-layer-range: '1:x' is not a range such as 1:10"),
+        ("--control-vector-layer-range 1 2", "--control-vector-layer-range: there is no control vector"),
+        ("--control-vector v --control-vector-layer-range 3 2", "--control-vector-layer-range: the range ends before it begins"),
         ("-hf a/b", "-hf is known from llama.cpp's server but not supported here: puna does not download models yet;"),
         ("--slots=1", "--slots takes no value"),
         ("--api-key ,", "--api-key: the value is empty"),

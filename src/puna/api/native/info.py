@@ -19,6 +19,7 @@ def props_object(service: Service) -> dict[str, Any]:
         prompt=(),
         sampling=default_sampling(settings.sampling_defaults),
         max_tokens=settings.n_predict,
+        lora=service.adapters.current,
         context_shift=settings.context_shift,
         n_keep=settings.n_keep,
     )

@@ -8,11 +8,13 @@ from starlette.responses import Response
 
 from puna.api.decode import Decoded
 from puna.api.fields import GenerationFields
+from puna.api.lora import decode_lora
 from puna.api.messages import ApplyTemplateRequest, decode_conversation, decode_tool_choice
+from puna.api.native.adapters import adapters_list
 from puna.api.native.decode import decode_completion, decode_gap, decode_prompts
 from puna.api.native.encode import CompletionEncoder
 from puna.api.native.info import props_object, slots_list
-from puna.api.native.schema import CompletionRequest, DetokenizeRequest, InfillRequest, TokenizeRequest
+from puna.api.native.schema import CompletionRequest, DetokenizeRequest, InfillRequest, LoraAdaptersRequest, TokenizeRequest
 from puna.api.native.tokens import detokenize as detokenize_body
 from puna.api.native.tokens import tokenize as tokenize_body
 from puna.api.reasoning import decode_reasoning
@@ -27,7 +29,7 @@ from puna.service.preserved import preserving
 from puna.service.service import Service
 from puna.service.turns import Turn
 
-MODELS = (CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest)
+MODELS = (CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, LoraAdaptersRequest)
 
 
 def native_router(service: Service) -> APIRouter:
@@ -78,11 +80,23 @@ def native_router(service: Service) -> APIRouter:
         rendered, _ = await render_turn(service, turn)
         return Json({"prompt": rendered.text})
 
+    async def set_lora_adapters(body: LoraAdaptersRequest) -> Response:
+        """Set the scale of every adapter for requests that name none; those that are left out get 0."""
+        service.adapters.set(decode_lora(body.root, service.adapters))
+        return Json({"success": True})
+
     add_post(router, service, ("/completion", "/completions"), CompletionRequest, completion)
     add_post(router, service, ("/infill",), InfillRequest, infill)
     add_post(router, service, ("/tokenize",), TokenizeRequest, tokenize)
     add_post(router, service, ("/detokenize",), DetokenizeRequest, detokenize)
     add_post(router, service, ("/apply-template",), ApplyTemplateRequest, apply_template)
+
+    add_post(router, service, ("/lora-adapters",), LoraAdaptersRequest, set_lora_adapters)
+
+    @router.get("/lora-adapters", response_model=None)
+    async def lora_adapters() -> Response:
+        """The loaded LoRA adapters, and how strongly each counts for requests that name none."""
+        return Json(adapters_list(service))
 
     @router.get("/props", response_model=None)
     async def props() -> Response:

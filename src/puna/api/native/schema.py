@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import ConfigDict, Field, RootModel, WithJsonSchema
 
-from puna.api.fields import Body, Free, GenerationFields
+from puna.api.fields import Body, Free, GenerationFields, LoraScale
 
 _PROMPT = {
     "description": "a text, a list of token ids, a list that mixes both, or a list of those",
@@ -36,6 +36,12 @@ class InfillRequest(GenerationFields):
     input_suffix: Annotated[Any, WithJsonSchema(_DOCUMENT)] = None
     input_extra: list[ExtraInput] | None = Field(default=None, description="pieces of other files, oldest first")
     prompt: str | None = Field(default=None, description="what follows `input_prefix` directly: the line up to the cursor")
+
+
+class LoraAdaptersRequest(RootModel[list[LoraScale]]):
+    """The scales of all adapters; those that are not named get 0."""
+
+    model_config = ConfigDict(strict=True)
 
 
 class TokenizeRequest(Body):
