@@ -19,8 +19,9 @@ from puna.engine.adapter_files import (
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
-from puna.engine.loop import Engine, Recorder
+from puna.engine.loop import Engine
 from puna.engine.memory import SplitMemory, UnifiedMemory
+from puna.engine.recorder import Recorder
 from puna.engine.runner import Runner
 from puna.engine.scheduler import Scheduler
 from puna.engine.tiers import HostTier

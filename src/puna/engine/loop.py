@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Literal, Protocol
+from typing import Literal
 
 from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
 from puna.engine.length import ContextLength
+from puna.engine.recorder import Recorder
 from puna.engine.reuse import PrefixReuse
 from puna.engine.sampling import Choice, TokenSampler, before_chain
 from puna.engine.scheduler import Plan, Scheduler
@@ -21,7 +22,6 @@ from puna.engine.shift import choose_shift
 from puna.engine.stats import Counters, slot_states
 from puna.engine.tiers import HostTier
 from puna.errors import InvalidRequest
-from puna.ipc.blackbox import Phase
 from puna.ipc.frames import Abort, EndThinking, Output, Step, Submit
 from puna.llama.context import DecodeError, NoRoom
 from puna.llama.sampler import Candidates
@@ -36,14 +36,6 @@ MOST_FORCED = 64
 """Most tokens that one step appends to a sequence."""
 
 OVERFLOW = "with these adapters the model's numbers grow beyond all bounds; use smaller scales"
-
-
-class Recorder(Protocol):
-    """Where the engine notes what it is about to do, for whoever finds it dead."""
-
-    def record(self, phase: Phase, ids: SequenceOf[int]) -> None: ...
-
-    def decoded(self) -> None: ...
 
 
 class Engine:
@@ -100,13 +92,9 @@ class Engine:
 
     def end_thinking(self, request: EndThinking) -> None:
         """Let a request think no further. Unknown ids have already ended."""
-        waiting = (sequence for sequence, _ in self._compiling if sequence.id == request.id)
-        sequence = self._scheduler.find(request.id) or next(waiting, None)
-        if sequence is None:
-            return
-        sequence.end_thinking = True
-        if sequence.sampler is not None:
-            sequence.sampler.end_thinking()
+        compiling = (sequence for sequence, _ in self._compiling if sequence.id == request.id)
+        if sequence := self._scheduler.find(request.id) or next(compiling, None):
+            sequence.stop_thinking()
 
     @property
     def idle(self) -> bool:
@@ -245,12 +233,11 @@ class Engine:
         sequence.cache_key = self._adapters.base
         sequence.phases = self._adapters.phases(request.lora, request.prompt)
         matcher = self._constraints.make(request.constraint) if request.constraint else None
-        sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
-        sequence.sampler = sampler
+        sequence.sampler = sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
         most = 1 if request.deterministic else MOST_FORCED
         sampler.prime(request.prompt, sequence.submit.produced, self._candidates, most)
         if sequence.end_thinking:
-            sampler.end_thinking()
+            sequence.stop_thinking()
 
     def _close_gap(self) -> None:
         """Move one sequence down to a free seat where the layout wants seats to be consecutive."""

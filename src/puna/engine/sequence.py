@@ -65,6 +65,12 @@ class Sequence:
         self.tokens = [*self.generation.prompt, *self.submit.produced]
         self.end_thinking = self.submit.end_thinking
 
+    def stop_thinking(self) -> None:
+        """Let it think no further, now or once it begins."""
+        self.end_thinking = True
+        if self.sampler is not None:
+            self.sampler.end_thinking()
+
     @property
     def generation(self) -> Generation:
         """What was asked for."""
