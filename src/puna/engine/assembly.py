@@ -32,6 +32,7 @@ from puna.llama.context import Context
 from puna.llama.control_vector import ControlVector
 from puna.llama.lora import Lora
 from puna.llama.model import Model
+from puna.llama.state import StateShape
 from puna.types import AdapterFacts, ModelFacts
 
 
@@ -63,7 +64,8 @@ def assemble(
     size = _choose_size(model, settings)
     make = partial(_make_context, model, settings, vector)
     context = make(size.first, size.n_slots)
-    warm_up(context)
+    shape = warm_up(context)
+    make = partial(_make_context, model, settings, vector, shape=shape)
     scales = initial_scales(settings)
     check_numbers(context, [(lora, scale) for lora, scale in zip(loras, scales, strict=True) if scale], vector)
     memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
@@ -72,7 +74,7 @@ def assemble(
         arena=Arena(size, make, context, memory, Runner(context, settings.n_batch, loras), warn),
         scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
-        host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut),
+        host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut, shape=shape),
         constraints=constraints,
         adapters=known_adapters(loras, vector),
         recorder=recorder,
@@ -81,12 +83,17 @@ def assemble(
     return engine, _facts(model, settings, size, adapter_facts(loras, scales), safe_mode=safe_mode)
 
 
-def warm_up(context: Context) -> None:
-    """Decode one token and forget it: pages weights in, and shows an illegal instruction before any client waits."""
+def warm_up(context: Context) -> StateShape | None:
+    """Decode two tokens and forget them: pages weights in, and shows an illegal instruction before any client waits.
+
+    How saved states are laid out, if that can be told.
+    """
     batch = Batch(2)
     batch.add([0, 0], 0, 0, n_logits=1)
     context.decode(batch)
+    shape = context.learn_shape(0)
     context.drop(0)
+    return shape
 
 
 def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
@@ -101,7 +108,15 @@ def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
     )
 
 
-def _make_context(model: Model, settings: EngineSettings, vector: ControlVector | None, length: int, n_seats: int) -> Context:
+def _make_context(
+    model: Model,
+    settings: EngineSettings,
+    vector: ControlVector | None,
+    length: int,
+    n_seats: int,
+    *,
+    shape: StateShape | None = None,
+) -> Context:
     """A context for `n_seats` sequences of `length` tokens. Raises `StartupError` with what it needs and what is free."""
     threads, threads_batch = _threads(settings)
     try:
@@ -120,6 +135,7 @@ def _make_context(model: Model, settings: EngineSettings, vector: ControlVector 
             rope_scaling=settings.rope_scaling,
             rope_freq_base=settings.rope_freq_base,
             rope_freq_scale=settings.rope_freq_scale,
+            shape=shape,
         )
     except StartupError as error:
         cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)

@@ -68,7 +68,7 @@ class Engine:
         self._compiling: list[tuple[Sequence, Future[None]]] = []
         """Requests whose grammar is being compiled: they queue once it is."""
         self._counters = Counters()
-        self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn)
+        self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn, can_cut=scheduler.can_cut)
         self._length = ContextLength(arena, scheduler, self._preempt)
         self._outputs: list[Output] = []
 
@@ -208,6 +208,7 @@ class Engine:
             self._report_progress(piece.sequence)
             if piece.sequence.enters_phase:
                 self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
+            self._reuse.checkpoint(piece.sequence)
         for sequence, row in computed.ends:
             self._advance(sequence, row)
 

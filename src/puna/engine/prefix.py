@@ -1,8 +1,9 @@
-"""A radix tree over token ids: which stored prompt shares the longest prefix with a new one. Pure."""
+"""A radix tree over token ids: which stored sequence shares the longest prefix with a new one. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -11,155 +12,115 @@ V = TypeVar("V")
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[V]):
-    """An edge's tokens and what is below it. Every leaf but the root holds a value."""
+    """A range of tokens that follows its parent's, and what is kept for it."""
 
-    edge: tuple[int, ...] = ()
+    edge: array[int]
+    start: int
+    """Tokens before this node's."""
+    value: V
     parent: Node[V] | None = None
     children: dict[int, Node[V]] = field(default_factory=dict)
-    value: V | None = None
+    """By the first token of their ranges."""
 
+    @property
+    def end(self) -> int:
+        """Tokens up to this node's last."""
+        return self.start + len(self.edge)
 
-@dataclass(frozen=True, slots=True)
-class Match(Generic[V]):
-    """A stored sequence and how much of it a lookup shares."""
+    def path(self) -> list[Node[V]]:
+        """The nodes from the first range to this one."""
+        path: list[Node[V]] = []
+        node: Node[V] | None = self
+        while node is not None and node.parent is not None:
+            path.append(node)
+            node = node.parent
+        return path[::-1]
 
-    value: V
-    length: int
-    """Shared tokens."""
-    whole: bool
-    """Whether that is all of the stored sequence."""
+    def tokens(self) -> tuple[int, ...]:
+        """All tokens from the first to this node's last."""
+        return tuple(token for node in self.path() for token in node.edge)
 
 
 class PrefixTree(Generic[V]):
-    """Maps token sequences to values, one value a sequence."""
+    """Token sequences, each a path of nodes; what two have in common is one path."""
 
-    def __init__(self) -> None:
-        self._root: Node[V] = Node()
+    def __init__(self, make: Callable[[], V], split: Callable[[V, int], tuple[V, V]]) -> None:
+        """`make` gives a new node's value; `split` parts that of a node whose range is cut after so many tokens."""
+        self._make = make
+        self._split_value = split
+        self._root: Node[V] = Node(array("i"), 0, make())
 
     @property
     def empty(self) -> bool:
         """Whether nothing is stored."""
-        return not self._root.children and self._root.value is None
+        return not self._root.children
 
-    def put(self, tokens: tuple[int, ...], value: V) -> V | None:
-        """Store a value under a non-empty sequence; the value it replaces, if any."""
-        node, depth = self._descend(tokens, split=True)
-        if depth < len(tokens):
-            child: Node[V] = Node(tokens[depth:], node)
-            node.children[tokens[depth]] = child
-            node = child
-        old, node.value = node.value, value
-        return old
-
-    def remove(self, tokens: tuple[int, ...]) -> V | None:
-        """Forget exactly this sequence; its value, or None when it was not stored."""
-        node, depth = self._descend(tokens)
-        if depth != len(tokens) or node.value is None or self._depth(node) != depth:
-            return None
-        old, node.value = node.value, None
-        self._tidy(node)
-        return old
-
-    def longest(self, tokens: tuple[int, ...], *, whole: bool = False) -> Match[V] | None:
-        """The stored sequence that shares the longest prefix with `tokens`.
-
-        With `whole` only sequences all of which is a prefix of `tokens` count: memory that cannot be cut back can
-        use no others.
-        """
-        node, depth = self._descend(tokens)
-        if whole:
-            end = self._depth(node)
-            if end > depth:  # the walk ended inside this node's edge
-                assert node.parent is not None
-                node, end = node.parent, end - len(node.edge)
-            while node.value is None:
-                if node.parent is None:
-                    return None
-                end -= len(node.edge)
-                node = node.parent
-            return Match(node.value, end, True)
-        if depth == 0:
-            return None
-        end = self._depth(node)
-        while node.value is None:
-            node = next(iter(node.children.values()))
-            end += len(node.edge)
-        return Match(node.value, depth, end == depth)
-
-    def prefixes(self, tokens: tuple[int, ...]) -> list[V]:
-        """Values of the stored sequences that are proper prefixes of `tokens`."""
-        found = []
-        node: Node[V] | None
-        node, matched = self._descend(tokens)
-        while node is not None:
-            # the walk may have ended inside the last node's edge, which is then no prefix
-            if node.value is not None and self._depth(node) <= matched and self._depth(node) < len(tokens):
-                found.append(node.value)
-            node = node.parent
-        return found
-
-    def __iter__(self) -> Iterator[V]:
-        stack = [self._root]
+    def __iter__(self) -> Iterator[Node[V]]:
+        stack = list(self._root.children.values())
         while stack:
             node = stack.pop()
-            if node.value is not None:
-                yield node.value
+            yield node
             stack.extend(node.children.values())
 
-    def _descend(self, tokens: tuple[int, ...], *, split: bool = False) -> tuple[Node[V], int]:
-        """Walk as far as `tokens` match. The node reached, and how many tokens matched: less than the node's depth
-        when the walk ended inside its edge, unless `split`, which cuts that edge there."""
-        node, depth = self._root, 0
-        while depth < len(tokens):
-            child = node.children.get(tokens[depth])
+    def walk(self, tokens: array[int]) -> tuple[Node[V], int]:
+        """Go as far as `tokens` match. The node reached, and how many tokens matched: less than its end when the walk
+        ended inside its range. The root, which has no range, when nothing does."""
+        node, matched = self._root, 0
+        while matched < len(tokens):
+            child = node.children.get(tokens[matched])
             if child is None:
-                return node, depth
-            shared = _shared(child.edge, tokens, depth)
-            depth += shared
+                break
+            shared = common_prefix(child.edge, tokens[matched : matched + len(child.edge)])
+            node, matched = child, matched + shared
             if shared < len(child.edge):
-                return (self._split(child, shared) if split else child), depth
+                break
+        return node, matched
+
+    def put(self, tokens: array[int]) -> Node[V]:
+        """The node that ends with the last of `tokens`, of which there is at least one. It, and one where its path leaves
+        the others', are made if need be."""
+        node, matched = self.walk(tokens)
+        if matched < node.end:
+            node = self._split(node, matched - node.start)
+        if matched < len(tokens):
+            child: Node[V] = Node(tokens[matched:], matched, self._make(), node)
+            node.children[tokens[matched]] = child
             node = child
-        return node, depth
+        return node
+
+    def remove(self, leaf: Node[V]) -> Node[V] | None:
+        """Take out a node without children. Its parent, unless that is the root."""
+        assert not leaf.children and leaf.parent is not None
+        parent = leaf.parent
+        del parent.children[leaf.edge[0]]
+        leaf.parent = None
+        return parent if parent.parent is not None else None
 
     def _split(self, node: Node[V], at: int) -> Node[V]:
+        """Cut a node's range after `at` tokens; the new node with the first of them."""
         parent = node.parent
         assert parent is not None
-        middle: Node[V] = Node(node.edge[:at], parent, {node.edge[at]: node})
+        first, second = self._split_value(node.value, at)
+        middle: Node[V] = Node(node.edge[:at], node.start, first, parent, {node.edge[at]: node})
         parent.children[middle.edge[0]] = middle
-        node.edge, node.parent = node.edge[at:], middle
+        node.edge, node.start, node.value, node.parent = node.edge[at:], middle.end, second, middle
         return middle
 
-    def _tidy(self, node: Node[V]) -> None:
-        """Drop a leaf without value, and join a node without value to its only child."""
-        while node.parent is not None and node.value is None:
-            parent = node.parent
-            if not node.children:
-                del parent.children[node.edge[0]]
-                node = parent
-            elif len(node.children) == 1:
-                (child,) = node.children.values()
-                child.edge, child.parent = node.edge + child.edge, parent
-                parent.children[child.edge[0]] = child
-                return
-            else:
-                return
 
-    @staticmethod
-    def _depth(node: Node[V]) -> int:
-        depth = 0
-        current: Node[V] | None = node
-        while current is not None:
-            depth += len(current.edge)
-            current = current.parent
-        return depth
+def token_array(tokens: Iterable[int]) -> array[int]:
+    """Tokens as the tree takes them: 4 bytes each, in slices that compare fast."""
+    return array("i", tokens)
 
 
-def _shared(edge: tuple[int, ...], tokens: tuple[int, ...], start: int) -> int:
-    """How many leading tokens of `edge` equal `tokens` from `start` on."""
-    limit = min(len(edge), len(tokens) - start)
-    if edge[:limit] == tokens[start : start + limit]:
-        return limit
-    for i in range(limit):
-        if edge[i] != tokens[start + i]:
-            return i
-    return limit
+def common_prefix(a: array[int], b: array[int]) -> int:
+    """How many leading tokens both have. Compares slices, which is much faster than token by token."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while high - low > 1:  # a[:low] equals b[:low], a[:high] does not equal b[:high]
+        middle = (low + high) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low

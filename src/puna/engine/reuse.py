@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable
 
+from puna.engine.checkpoints import choose_checkpoints
 from puna.engine.memory import Memory, MemoryFault
 from puna.engine.scheduler import Scheduler
 from puna.engine.sequence import Sequence
 from puna.engine.stats import Counters
 from puna.engine.tiers import Found, HostTier, LowerTier
 from puna.llama.context import DecodeError
+from puna.llama.state import StateFormatError
 
 LOWER_GAIN = 64
 """Tokens of reading that a lookup in the tier below host memory must spare to be worth its time."""
@@ -19,7 +22,14 @@ class PrefixReuse:
     """Fills a seat with the longest prefix that can be had for nothing, and keeps what a leaving sequence has read."""
 
     def __init__(
-        self, scheduler: Scheduler, memory: Memory, host: HostTier, counters: Counters, warn: Callable[[str], None]
+        self,
+        scheduler: Scheduler,
+        memory: Memory,
+        host: HostTier,
+        counters: Counters,
+        warn: Callable[[str], None],
+        *,
+        can_cut: bool,
     ) -> None:
         self.lower: LowerTier | None = None
         """Where to look for what host memory does not have."""
@@ -28,6 +38,7 @@ class PrefixReuse:
         self._host = host
         self._counters = counters
         self._warn = warn
+        self._can_cut = can_cut
 
     def find(self, sequence: Sequence) -> None:
         """Give a sequence in an empty seat the longest known prefix, or a leader to wait for.
@@ -43,10 +54,29 @@ class PrefixReuse:
         n_now = min(n_shared, leader.n_done) if leader else 0
         if leader and self._scheduler.should_wait(leader, n_shared, max(n_stored, n_now)):
             sequence.leader, sequence.leader_goal = leader, n_shared
+            if not self._can_cut and n_shared not in leader.checkpoints:
+                insort(leader.checkpoints, n_shared)  # what two have in common others may have too
         elif leader and n_now and n_now >= n_stored:
             self._copy(leader, [(sequence, n_now)])
         elif stored:
             self._wake(sequence, stored)
+        if not self._can_cut and self._host.capacity:
+            self._plan_checkpoints(sequence)
+
+    def _plan_checkpoints(self, sequence: Sequence) -> None:
+        n_shared = max(
+            self._host.shared(sequence.tokens, sequence.key_at(sequence.n_prompt - 1)), self._scheduler.most_shared(sequence)
+        )
+        n_known = max(sequence.n_done, sequence.leader_goal)
+        sequence.checkpoints = choose_checkpoints(sequence.n_prompt, n_known=n_known, n_shared=n_shared)
+
+    def checkpoint(self, sequence: Sequence) -> None:
+        """Keep a sequence's state if it has just reached a point where that is wanted."""
+        reached = [length for length in sequence.checkpoints if length <= sequence.n_done]
+        del sequence.checkpoints[: len(reached)]
+        if reached and reached[-1] == sequence.n_done:
+            self.keep(sequence)
+            self._counters.checkpoints += 1
 
     def serve_followers(self) -> None:
         """Copy to everybody whose leader has got far enough; look anew for those whose leader has left."""
@@ -79,7 +109,7 @@ class PrefixReuse:
             return
         try:
             self._host.put(tokens, self._memory.rest(sequence.seat), sequence.key_at(len(tokens)))
-        except DecodeError as error:
+        except (DecodeError, StateFormatError) as error:
             self._warn(f"a prompt could not be kept: {error}")
 
     def _find_stored(self, sequence: Sequence) -> Found | None:
@@ -106,13 +136,16 @@ class PrefixReuse:
         loaded = self.lower.load(tokens[:-1], key)
         if loaded is None:
             return stored
-        self._host.put(*loaded, key)
+        try:
+            self._host.put(*loaded, key)
+        except StateFormatError as error:
+            self._warn(f"a prompt from below host memory was not used: {error}")
         return self._host.find(tokens, key)
 
     def _wake(self, sequence: Sequence, found: Found) -> None:
         try:
             self._memory.wake(sequence.seat, self._host.load(found), found.length)
-        except MemoryFault as error:
+        except (MemoryFault, StateFormatError) as error:
             self._warn(f"a stored prompt was not used: {error}")
             self._host.discard(found)
         else:

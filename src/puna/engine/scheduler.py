@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from puna.engine.adapters import NO_ADAPTERS, AdapterSet
@@ -47,7 +47,7 @@ class Scheduler:
 
     def __init__(self, n_seats: int, *, can_cut: bool = True, share_at_least: int = 32) -> None:
         self.n_seats = n_seats
-        self._can_cut = can_cut
+        self.can_cut = can_cut
         self._share_at_least = share_at_least
         self._turns: list[Hashable] = []
         """Groups of sequences that take turns, the next one first."""
@@ -111,11 +111,16 @@ class Scheduler:
             if sequence in other.leaders():
                 continue  # each would wait for the other
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
-            if not self._can_cut and shared < max(other.n_done, other.leader_goal):
+            if not self.can_cut and shared < max(other.n_done, other.leader_goal):
                 continue  # it is, or will be at once, past the common part and cannot be cut back to it
             if shared > length:
                 best, length = other, shared
         return best, length
+
+    def most_shared(self, sequence: Sequence) -> int:
+        """The longest prefix that `sequence` has in common with a running one, whether it can be copied or not."""
+        others = (other for other in self.running if other is not sequence and other.cache_key == sequence.cache_key)
+        return max((sequence.prefix_shared_with(other) for other in others if not other.n_dropped), default=0)
 
     def should_wait(self, leader: Sequence, shared: int, available: int) -> bool:
         """Whether to wait for a leader to compute `shared` tokens of which `available` can be had now."""
@@ -221,7 +226,9 @@ class Scheduler:
         return counts
 
     def _limit(self, sequence: Sequence) -> int:
-        """Most tokens a prompt may advance: not past where a follower waits to copy it, nor to where other adapters apply."""
-        goals: Iterable[int] = (f.leader_goal - sequence.n_done for f in self.followers(sequence))
+        """Most tokens a prompt may advance: not past where a follower waits to copy it or where it is to be kept, nor to where
+        other adapters apply."""
+        ends = [*(follower.leader_goal for follower in self.followers(sequence)), *sequence.checkpoints]
+        goals = [end - sequence.n_done for end in ends]
         most = SCORED_CHUNK if sequence.generation.prompt_probs else sequence.n_pending
         return min([most, sequence.n_same, *(goal for goal in goals if goal > 0)])

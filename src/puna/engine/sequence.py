@@ -46,6 +46,8 @@ class Sequence:
     """A running sequence that is computing a prefix this one will copy."""
     leader_goal: int = 0
     """How many tokens the leader must have in memory before they are copied."""
+    checkpoints: list[int] = field(default_factory=list)
+    """Numbers of tokens in memory, ascending, at which reading the prompt pauses for its state to be kept."""
     sampler: TokenSampler | None = None
     end_thinking: bool = field(init=False)
     """Whether it may think no further."""

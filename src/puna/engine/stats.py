@@ -21,6 +21,7 @@ class Counters:
     predicted_seconds: float = 0.0
     cache_hits: int = 0
     cache_tokens: int = 0
+    checkpoints: int = 0
     n_tokens_max: int = 0
 
     def step(self, plan: Plan, seconds: float) -> None:

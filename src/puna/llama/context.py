@@ -17,7 +17,7 @@ from puna.llama.control_vector import ControlVector
 from puna.llama.library import C
 from puna.llama.lora import Lora
 from puna.llama.model import Model
-from puna.llama.state import State, StateFormatError, adapt, head
+from puna.llama.state import HEAD, State, StateFormatError, StateShape, adapt, learn
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -65,8 +65,11 @@ class Context:
         rope_scaling: str = "auto",
         rope_freq_base: float = 0.0,
         rope_freq_scale: float = 0.0,
+        shape: StateShape | None = None,
     ) -> None:
-        """`n_ctx` counts the cells of all sequences together. Raises `StartupError` when memory does not suffice."""
+        """`n_ctx` counts the cells of all sequences together. `shape` is how saved states are laid out, if that is known.
+
+        Raises `StartupError` when memory does not suffice."""
         params = C.llama_context_default_params()
         params.n_ctx = n_ctx
         params.n_seq_max = n_seq_max
@@ -92,6 +95,8 @@ class Context:
             )
         self._memory = C.llama_get_memory(self._p)
         self._n_stream = 1 if unified else n_seq_max
+        self.shape = shape
+        """How saved states are laid out; None while that is not known, which lets them fit contexts of the same form only."""
         self._plain = model.can_cut
         self._transposed = not flash_attention
         self.n_vocab = model.vocab.n_tokens
@@ -192,17 +197,29 @@ class Context:
             raise DecodeError(f"sequence {sequence} gave {written} bytes of state, {size} were announced")
         return state
 
+    def learn_shape(self, sequence: int) -> StateShape | None:
+        """How the states of this model are laid out, seen from a sequence with at least one token; None if it is not known."""
+        n_tail = 0 if self._plain else self._tail_size(sequence)
+        try:
+            self.shape = learn(self.save(sequence), n_tail)
+        except StateFormatError:
+            self.shape = None
+        return self.shape
+
+    def _tail_size(self, sequence: int) -> int:
+        return int(C.llama_state_seq_get_size_ext(self._p, sequence, C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY)) - HEAD
+
     def load(self, sequence: int, state: State, length: int) -> bool:
         """Put a saved state into `sequence`; False, and an empty sequence, when the engine does not take it.
 
         Only the first `length` tokens are wanted. Memory that can be cut gets no others; elsewhere the state is put back whole.
 
-        The state may come from a context of another size; for memory that can be cut also from one with another number
-        of sequences or with flash attention the other way.
+        The state may come from a context of another size; where states' shape is known also from one with another number
+        of sequences or with flash attention the other way, but not if they have a tail.
         """
-        if self._plain:
+        if self.shape is not None:
             try:
-                state = adapt(head(state, length), n_stream=self._n_stream, transposed=self._transposed)
+                state = adapt(state, self.shape, length, n_stream=self._n_stream, transposed=self._transposed)
             except StateFormatError:
                 self.drop(sequence)
                 return False

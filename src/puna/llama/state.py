@@ -3,16 +3,23 @@
     magic, sequence id, number of streams          32 bits each
     for every stream its number of cells           32 bits; all but the sequence's own have none
     and behind the count that is not zero:
-        for every cell position, 1, sequence id    32 bits each
+        for every cell position, 1, sequence id    32 bits each; some models have 96 more before the sequence id
         transposed?, number of layers              32 bits each
         for every layer the keys                   type (32 bits), bytes a row (64 bits), a row a cell
-        for every layer the values                 likewise, or transposed:
+        for every layer that has any, the values   likewise, or transposed:
                                                    type, bytes an element, elements a cell (32 bits), a row an element
 
-Values lie transposed without flash attention. All this holds for plain attention memory; other kinds keep more.
+Values lie transposed without flash attention. Models with a sliding window or a running state have more behind all this,
+which belongs to the end of the sequence and cannot be cut: its `tail`. A purely recurrent model has a tail only.
+
+A state can be taken apart into rows of any range of its cells, and rows of adjoining ranges put together again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +29,13 @@ State = npt.NDArray[np.uint8]
 HEAD = 8
 """Bytes before the number of streams."""
 
-CELL = 12
-"""Bytes of a cell's position and sequence."""
+CELLS = (12, 24)
+"""Bytes that a cell's position and sequence take, without and with a place in a picture or a token id."""
 
-ELEMENT_BYTES = {0: 4, 1: 2, 30: 2}
+TABLE = 12
+"""Bytes before a layer's keys or values."""
+
+ELEMENTS: dict[int, np.dtype[np.unsignedinteger[Any]]] = {0: np.dtype(np.uint32), 1: np.dtype(np.uint16), 30: np.dtype(np.uint16)}
 """Types whose elements stand alone (f32, f16, bf16), so that values of that type can be transposed."""
 
 
@@ -33,114 +43,248 @@ class StateFormatError(ValueError):
     """The bytes are not laid out as expected."""
 
 
-def adapt(state: State, *, n_stream: int, transposed: bool) -> State:
+class OtherPositions(StateFormatError):
+    """The cells are not those of a beginning, one a token: a picture takes fewer positions than cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateShape:
+    """How the states of one model are laid out. The same for every context it gets."""
+
+    head: bytes
+    """The first bytes of any state."""
+    cell: int
+    """Bytes before a cell's data; 0 where states are tails only."""
+    n_keys: int
+    """Layers with keys."""
+    n_values: int
+    """Layers with values."""
+    has_tail: bool
+    """Whether there is more behind the cells."""
+
+
+class Rows:
+    """One stream's part of a state, from its number of cells on, as views into its bytes."""
+
+    def __init__(self, state: State, shape: StateShape, at: int = 0) -> None:
+        """Raises `StateFormatError` for bytes of another shape."""
+        self.shape = shape
+        self.count = _number(state, at)
+        begin, at = at, at + 4
+        self.heads = _take(state, at, self.count * shape.cell).reshape(self.count, shape.cell)
+        at += self.count * shape.cell
+        self.transposed = _number(state, at) == 1
+        if _number(state, at) > 1 or _number(state, at + 4) != shape.n_keys:
+            raise StateFormatError("the model's layers are not where they were expected")
+        if not (self._words(1) == 1).all():
+            raise StateFormatError("a cell of more or less than one sequence")
+        at += 8
+        self.types: list[tuple[int, int]] = []
+        """Of every table the type and the bytes a cell has in it."""
+        self.keys: list[npt.NDArray[np.generic]] = []
+        """Of every layer (cells, bytes)."""
+        self.values: list[npt.NDArray[np.generic]] = []
+        """Of every layer (elements, cells), whichever way they lie; of types whose elements do not stand alone (bytes, cells)."""
+        for _ in range(shape.n_keys):
+            at = self._read_rows(state, at, self.keys)
+        for _ in range(shape.n_values):
+            at = self._read_turned(state, at) if self.transposed else self._read_rows(state, at, self.values)
+        self.end = at
+        """Where it ends in the bytes it was read from."""
+        self.n_bytes = at - begin
+
+    @property
+    def positions(self) -> npt.NDArray[np.int32]:
+        return self._words(0)
+
+    def _words(self, index: int) -> npt.NDArray[np.int32]:
+        return np.ascontiguousarray(self.heads[:, 4 * index : 4 * index + 4]).view(np.int32).reshape(-1)
+
+    def _read_rows(self, state: State, at: int, into: list[npt.NDArray[np.generic]]) -> int:
+        kind, width = _number(state, at), _number(state, at + 4)
+        if _number(state, at + 8):
+            raise StateFormatError("a row of more than 4 GB")
+        rows = _take(state, at + TABLE, self.count * width).reshape(self.count, width)
+        self.types.append((kind, width))
+        if into is self.values:
+            element = ELEMENTS.get(kind)
+            into.append((rows.view(element) if element is not None else rows).T)
+        else:
+            into.append(rows)
+        return at + TABLE + self.count * width
+
+    def _read_turned(self, state: State, at: int) -> int:
+        kind, element, width = _number(state, at), _number(state, at + 4), _number(state, at + 8)
+        if kind not in ELEMENTS or ELEMENTS[kind].itemsize != element:
+            raise StateFormatError(f"transposed values of type {kind} with {element} bytes")
+        size = self.count * width * element
+        self.types.append((kind, width * element))
+        self.values.append(_take(state, at + TABLE, size).view(ELEMENTS[kind]).reshape(width, self.count))
+        return at + TABLE + size
+
+
+def learn(state: State, n_tail: int) -> StateShape:
+    """The shape that a state of at least one cell has, `n_tail` bytes of which are its tail.
+
+    Raises `StateFormatError` when it has none that is understood.
+    """
+    head = bytes(state[:HEAD])
+    end = len(state) - n_tail
+    if end == HEAD:
+        return StateShape(head, 0, 0, 0, True)
+    at, _, after = _own_stream(state)
+    count = _number(state, at)
+    for cell in CELLS:
+        layers = at + 4 + count * cell + 4
+        if layers + 4 > end or _number(state, layers) > 10_000:
+            continue
+        n_keys = _number(state, layers)
+        for n_values in (n_keys, *range(n_keys)):
+            shape = StateShape(head, cell, n_keys, n_values, n_tail > 0)
+            try:
+                if Rows(state, shape, at).end + after == end:
+                    return shape
+            except StateFormatError:
+                continue
+    raise StateFormatError("the state's shape is not known")
+
+
+def take_apart(state: State, shape: StateShape) -> tuple[Rows | None, State]:
+    """Rows with the positions 0, 1, 2 and so on, and the tail. Both may be views into `state`.
+
+    Raises `StateFormatError` for a state of another shape, `OtherPositions` for one that cannot be taken apart.
+    """
+    if shape.cell == 0:
+        return None, state[HEAD:]
+    at, _, after = _own_stream(state)
+    rows = Rows(state, shape, at)
+    tail = _tail(state, rows, after)
+    order = np.arange(rows.count)
+    if not np.array_equal(rows.positions, order):
+        # in one pool of cells a sequence may lie in any order
+        sorting = np.argsort(rows.positions, kind="stable")
+        if not np.array_equal(rows.positions[sorting], order):
+            raise OtherPositions("positions that are not those of a beginning")
+        rows = Rows(_gather([(rows, sorting)], transposed=rows.transposed), shape)
+    return rows, tail
+
+
+def cut(rows: Rows, start: int, stop: int) -> State:
+    """A copy of some of the rows, in their form."""
+    return _gather([(rows, slice(start, stop))], transposed=rows.transposed)
+
+
+def put_together(pieces: Sequence[State], length: int, tail: State, shape: StateShape) -> State:
+    """A whole state of the first `length` cells of adjoining pieces, with a tail behind them."""
+    head = np.frombuffer(shape.head, np.uint8)
+    if shape.cell == 0:
+        return np.concatenate([head, tail])
+    parts: list[tuple[Rows, slice]] = []
+    for piece in pieces:
+        rows = Rows(piece, shape)
+        take = min(rows.count, length)
+        if take:
+            parts.append((rows, slice(0, take)))
+        length -= take
+    if length or not parts:
+        raise StateFormatError("fewer rows than a state was to have")
+    return _gather(parts, transposed=parts[-1][0].transposed, before=np.concatenate([head, _words(1)]), behind=tail)
+
+
+def adapt(state: State, shape: StateShape, length: int, *, n_stream: int, transposed: bool) -> State:
     """The same state for a context with another number of streams, or with its values the other way round.
 
-    Raises `StateFormatError` for bytes that are not understood; then nothing can be made of the state.
+    Without a tail also with no cells but those at positions below `length`. Raises `StateFormatError` for bytes that are
+    not understood, or when no cell is left; then nothing can be made of the state.
     """
-    old = _number(state, HEAD)
-    begin, end = _own_part(state)
-    own = state[begin:end]
-    turned = _turn(own) if _is_transposed(own) != transposed else own
-    if turned is own and old == n_stream:
+    if shape.cell == 0:
         return state
-    made = np.zeros(HEAD + 4 + len(turned) + 4 * (n_stream - 1), np.uint8)
-    made[:HEAD] = state[:HEAD]
-    made[HEAD : HEAD + 4] = _bytes(n_stream, np.uint32)
-    made[HEAD + 4 : HEAD + 4 + len(turned)] = turned
+    at, old, after = _own_stream(state)
+    rows = Rows(state, shape, at)
+    tail = _tail(state, rows, after)
+    kept: slice | npt.NDArray[np.intp] = slice(0, rows.count)
+    if not shape.has_tail and (rows.positions >= length).any():
+        kept = np.flatnonzero(rows.positions < length)
+        if not len(kept):
+            raise StateFormatError(f"a state without cells below position {length}")
+    elif old == n_stream and rows.transposed == transposed:
+        return state
+    before = np.concatenate([state[:HEAD], _words(n_stream)])
+    behind = np.concatenate([np.zeros(4 * (n_stream - 1), np.uint8), tail])
+    return _gather([(rows, kept)], transposed=transposed, before=before, behind=behind)
+
+
+NOTHING = np.zeros(0, np.uint8)
+
+
+def _gather(
+    parts: Sequence[tuple[Rows, slice | npt.NDArray[np.intp]]],
+    *,
+    transposed: bool,
+    before: State = NOTHING,
+    behind: State = NOTHING,
+) -> State:
+    """Some rows of several pieces one behind the other, in one form, between other bytes. One allocation."""
+    shape, types = parts[0][0].shape, parts[0][0].types
+    if any(rows.types != types for rows, _ in parts):
+        raise StateFormatError("rows of different types do not go together")
+    heads = np.concatenate([rows.heads[where] for rows, where in parts])
+    count = len(heads)
+    start = [before, _words(count), heads.reshape(-1), _words(int(transposed), shape.n_keys)]
+    size = sum(map(len, start)) + sum(TABLE + count * width for _, width in types) + len(behind)
+    made = np.empty(size, np.uint8)
+    at = sum(map(len, start))
+    np.concatenate(start, out=made[:at])
+    for i, (kind, width) in enumerate(types):
+        made[at : at + TABLE] = _table_head(kind, width, turned=transposed and i >= shape.n_keys)
+        at += TABLE + count * width
+    made[at:] = behind
+    target, at = Rows(made, shape, len(before)), 0
+    for rows, where in parts:
+        stop = at + len(rows.heads[where])
+        for ours, theirs in zip(target.keys, rows.keys, strict=True):
+            ours[at:stop] = theirs[where]
+        for ours, theirs in zip(target.values, rows.values, strict=True):
+            ours[:, at:stop] = theirs[:, where]
+        at = stop
     return made
 
 
-def head(state: State, length: int) -> State:
-    """The same state with only the cells at positions below `length`.
-
-    Raises `StateFormatError` for bytes that are not understood, or when there is no such cell.
-    """
-    begin, end = _own_part(state)
-    own = state[begin:end]
-    count = _number(own, 0)
-    at = 4 + CELL * count
-    transposed, n_layer = _is_transposed(own), _number(own, at + 4)
-    kept = own[4:at].view(np.uint32).reshape(count, CELL // 4)[:, 0] < length
-    n_kept = int(kept.sum())
-    if n_kept == count:
-        return state
-    if not n_kept:
-        raise StateFormatError(f"a state without cells below position {length}")
-    parts = [state[:begin], _bytes(n_kept, np.uint32), own[4:at].reshape(count, CELL)[kept].reshape(-1), own[at : at + 8]]
-    at += 8
-    for block in range(2 * n_layer):  # the keys of every layer, then the values of every layer
-        turned = transposed and block >= n_layer
-        row = _number(own, at + 4)
-        size = count * row * (_number(own, at + 8) if turned else 1)
-        data = own[at + 12 : at + 12 + size]
-        if len(data) != size:
-            raise StateFormatError("rows are cut short")
-        rows = data.reshape(-1, count, row)[:, kept]
-        parts += [own[at : at + 12], np.ascontiguousarray(rows).reshape(-1)]
-        at += 12 + size
-    if at != len(own):
-        raise StateFormatError(f"{len(own) - at} bytes are left over")
-    return np.concatenate([*parts, state[end:]])
+def _table_head(kind: int, width: int, *, turned: bool) -> State:
+    if not turned:
+        return _words(kind, width, 0)
+    if kind not in ELEMENTS:
+        raise StateFormatError(f"values of type {kind} cannot be transposed")
+    element = ELEMENTS[kind].itemsize
+    return _words(kind, element, width // element)
 
 
-def _own_part(state: State) -> tuple[int, int]:
-    """Where the sequence's own stream begins, with its count of cells, and ends."""
+def _own_stream(state: State) -> tuple[int, int, int]:
+    """Where the one stream with cells begins, how many streams there are, and how many bytes the others take behind it."""
     n_stream = _number(state, HEAD)
-    counts = [_number(state, HEAD + 4 + 4 * i) for i in range(n_stream)]
-    used = [i for i, count in enumerate(counts[: _first(counts) + 1]) if count]
-    if len(used) != 1:
-        raise StateFormatError("a state without cells")
-    return HEAD + 4 + 4 * used[0], len(state) - 4 * (n_stream - used[0] - 1)
+    for i in range(n_stream):
+        at = HEAD + 4 + 4 * i
+        if _number(state, at):
+            return at, n_stream, 4 * (n_stream - 1 - i)
+    raise StateFormatError("a state without cells")
 
 
-def _first(counts: list[int]) -> int:
-    """Index of the first stream that has cells: what stands behind its count are cells, not counts."""
-    return next((i for i, count in enumerate(counts) if count), len(counts))
+def _tail(state: State, rows: Rows, after: int) -> State:
+    tail = state[rows.end + after :]
+    if rows.end + after > len(state) or (len(tail) > 0) != rows.shape.has_tail:
+        raise StateFormatError(f"{len(tail)} bytes are left over")
+    return tail
 
 
-def _is_transposed(own: State) -> bool:
-    flag = _number(own, 4 + CELL * _number(own, 0))
-    if flag > 1:
-        raise StateFormatError("cells with more than a position")
-    return bool(flag)
-
-
-def _turn(own: State) -> State:
-    """Transpose the values of one stream's part."""
-    count = _number(own, 0)
-    at = 4 + CELL * count
-    transposed, n_layer = _number(own, at), _number(own, at + 4)
-    keys = at + 8
-    for _ in range(n_layer):
-        keys += 12 + count * _number(own, keys + 4)
-    parts = [own[:at], _bytes(1 - transposed, np.uint32), own[at + 4 : keys]]
-    at = keys
-    for _ in range(n_layer):
-        kind = _number(own, at)
-        if kind not in ELEMENT_BYTES:
-            raise StateFormatError(f"values of type {kind} cannot be transposed")
-        element = ELEMENT_BYTES[kind]
-        width = _number(own, at + 8) if transposed else _number(own, at + 4) // element
-        size = count * width * element
-        cells = own[at + 12 : at + 12 + size]
-        if len(cells) != size:
-            raise StateFormatError("values are cut short")
-        shape = (width, count, element) if transposed else (count, width, element)
-        turned = np.ascontiguousarray(cells.reshape(shape).swapaxes(0, 1)).reshape(-1)
-        row = _bytes(width * element, np.uint64) if transposed else _bytes((element, width), np.uint32)
-        parts += [own[at : at + 4], row, turned]
-        at += 12 + size
-    if at != len(own):
-        raise StateFormatError(f"{len(own) - at} bytes are left over")
-    return np.concatenate(parts)
+def _take(state: State, at: int, size: int) -> State:
+    if at + size > len(state):
+        raise StateFormatError("the state is cut short")
+    return state[at : at + size]
 
 
 def _number(state: State, at: int) -> int:
-    if at + 4 > len(state):
-        raise StateFormatError("the state is cut short")
-    return int(state[at : at + 4].view(np.uint32)[0])
+    return int(_take(state, at, 4).view(np.uint32)[0])
 
 
-def _bytes(value: int | tuple[int, ...], kind: type[np.uint32] | type[np.uint64]) -> State:
-    return np.atleast_1d(np.array(value, kind)).view(np.uint8)
+def _words(*values: int) -> State:
+    return np.array(values, np.uint32).view(np.uint8)

@@ -1,67 +1,61 @@
-"""The radix tree against a plain dictionary."""
+"""The radix tree against a dictionary of ranges."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from puna.engine.prefix import PrefixTree
+from puna.engine.prefix import Node, PrefixTree, common_prefix, token_array
 
 Tokens = tuple[int, ...]
-sequences = st.lists(st.integers(0, 2), min_size=1, max_size=8).map(tuple)
+sequences = st.lists(st.integers(0, 2), min_size=1, max_size=7).map(tuple)
 
 
-def shared(a: Tokens, b: Tokens) -> int:
-    n = 0
-    while n < min(len(a), len(b)) and a[n] == b[n]:
-        n += 1
-    return n
-
-
-def filled(stored: list[Tokens]) -> PrefixTree[Tokens]:
-    tree: PrefixTree[Tokens] = PrefixTree()
+def make_tree(stored: list[Tokens]) -> PrefixTree[Tokens]:
+    """A tree whose nodes hold their own range as their value."""
+    tree: PrefixTree[Tokens] = PrefixTree(tuple, lambda value, at: (value[:at], value[at:]))
     for tokens in stored:
-        tree.put(tokens, tokens)
+        node = tree.put(token_array(tokens))
+        assert node.tokens() == tokens
+        node.value = tuple(node.edge)
     return tree
 
 
-@given(st.lists(sequences, max_size=12), st.lists(sequences, max_size=6), sequences)
-def test_longest_shared_prefix_is_found(stored: list[Tokens], removed: list[Tokens], wanted: Tokens) -> None:
-    tree = filled(stored)
-    model = set(stored)
-    for tokens in removed:
-        assert tree.remove(tokens) == (tokens if tokens in model else None)
-        model.discard(tokens)
-    assert set(tree) == model
-
-    best = max((shared(tokens, wanted) for tokens in model), default=0)
-    match = tree.longest(wanted)
-    assert (match.length if match else 0) == best
-    if match:
-        assert match.value in model
-        assert shared(match.value, wanted) == best
-        assert match.whole == (len(match.value) == best)
+def check(tree: PrefixTree[Tokens]) -> None:
+    for node in tree:
+        assert node.edge and node.value == tuple(node.edge)
+        assert node.parent is not None and node.parent.children[node.edge[0]] is node
+        assert node.start == node.parent.end
+        assert [step.end for step in node.path()][-1] == node.end == len(node.tokens())
 
 
 @given(st.lists(sequences, max_size=12), sequences)
-def test_whole_sequences_only(stored: list[Tokens], wanted: Tokens) -> None:
-    match = filled(stored).longest(wanted, whole=True)
-    fitting = [tokens for tokens in stored if wanted[: len(tokens)] == tokens]
-    assert (match.value if match else None) == max(fitting, key=len, default=None)
-    if match:
-        assert match.length == len(match.value)
-        assert match.whole
+def test_what_is_shared_is_one_path(stored: list[Tokens], wanted: Tokens) -> None:
+    tree = make_tree(stored)
+    check(tree)
+    prefixes = {tokens[:n] for tokens in stored for n in range(1, len(tokens) + 1)}
+    assert sum(len(node.edge) for node in tree) == len(prefixes), "every prefix is there once"
+    node, matched = tree.walk(token_array(wanted))
+    assert matched == max((n for n in range(len(wanted) + 1) if wanted[:n] in prefixes), default=0)
+    assert node.start <= matched <= node.end or not matched
+    assert node.tokens()[:matched] == wanted[:matched]
 
 
-@given(st.lists(sequences, max_size=12), sequences)
-def test_proper_prefixes(stored: list[Tokens], wanted: Tokens) -> None:
-    found = filled(stored).prefixes(wanted)
-    assert set(found) == {tokens for tokens in stored if len(tokens) < len(wanted) and wanted[: len(tokens)] == tokens}
-    assert len(found) == len(set(found))
+@given(st.lists(sequences, min_size=1, max_size=12))
+def test_leaves_come_off_one_by_one(stored: list[Tokens]) -> None:
+    tree = make_tree(stored)
+    while not tree.empty:
+        leaves = [node for node in tree if not node.children]
+        leaf = sorted(leaves, key=Node.tokens)[len(leaves) // 2]
+        parent = leaf.parent
+        assert tree.remove(leaf) is (parent if parent and parent.parent else None)
+        assert leaf.parent is None and leaf.path() == []
+        check(tree)
+    assert list(tree) == []
 
 
-def test_replacing_returns_the_old_value() -> None:
-    tree: PrefixTree[str] = PrefixTree()
-    assert tree.put((1, 2), "old") is None
-    assert tree.put((1, 2), "new") == "old"
-    assert list(tree) == ["new"]
+@given(sequences, sequences)
+def test_common_prefix(a: Tokens, b: Tokens) -> None:
+    n = common_prefix(token_array(a), token_array(b))
+    assert a[:n] == b[:n]
+    assert n in (len(a), len(b)) or a[n] != b[n]
