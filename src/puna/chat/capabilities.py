@@ -105,6 +105,14 @@ class Capabilities:
         return self._probe.shows([self._text("user", USER)], probe.NAMES[0], DESCRIPTION, tools=TOOLS[:1])
 
     @cached_property
+    def bare_tools(self) -> bool:
+        """Whether tools may leave out what is optional: descriptions, types, which arguments are required."""
+        bare = {"name": probe.NAMES[0], "parameters": {"type": "object", "properties": {probe.ARGUMENT: {}}}}
+        return not self.tools or self._probe.shows(
+            [self._text("user", USER)], probe.NAMES[0], tools=[{"type": "function", "function": bare}]
+        )
+
+    @cached_property
     def tool_calls(self) -> bool:
         """Whether calls in earlier turns are shown, name and arguments."""
         return self._call_form is not None
@@ -129,6 +137,11 @@ class Capabilities:
         return "" if self._call_form is None else self._call_form[1]
 
     @cached_property
+    def calls_with_text(self) -> bool:
+        """Whether calls are shown when the same turn has text too."""
+        return not self.tool_calls or self._shows(self._question_and({**self._calling(self._call(0)), "content": REPLY}), FIRST)
+
+    @cached_property
     def parallel_tool_calls(self) -> bool:
         """Whether all calls of a turn are shown, in their order, and all their results after them."""
         calls = [self._call(0), self._call(1)]
@@ -140,6 +153,20 @@ class Capabilities:
         """Whether what a tool gave back is shown."""
         calling = self._calling(self._call(0)) if self.tool_calls else self._text("assistant", REPLY)
         return self._shows([self._text("user", USER), calling, self._result(0)], RESULTS[0])
+
+    @cached_property
+    def filler(self) -> str | None:
+        """What the assistant has to say between a tool's result and the user's next message; None for nothing."""
+        if not self.tool_calls or not self.tool_results:
+            return None
+        user = self._text("user", USER)
+        turn = self._turn(self._call(0))
+        if self._shows([*turn, user], USER, RESULTS[0], USER):
+            return None
+        for text in ("", "..."):
+            if self._shows([*turn, self._text("assistant", text), user], USER, RESULTS[0], USER):
+                return text
+        return None
 
     @cached_property
     def tool_call_ids(self) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -66,36 +64,3 @@ def check_messages(messages: Sequence[Message]) -> None:
             raise InvalidRequest(
                 f"unknown role {message.role[:40]!r}; a message's role is one of: {roles}", param=f"messages.{index}.role"
             )
-
-
-def as_template_value(message: Message, *, as_parts: bool) -> dict[str, Any]:
-    """The JSON-like form that chat templates read. Content is always there, as a list of parts when `as_parts`.
-
-    Text in one part and the same text as a plain string give equal values, so that a client that changes its mind
-    between turns keeps its cached prefix.
-    """
-    value: dict[str, Any] = {"role": message.role}
-    value["content"] = [{"type": "text", "text": message.text}] if as_parts else message.text
-    if message.name is not None:
-        value["name"] = message.name
-    if message.reasoning_content is not None:
-        value["reasoning_content"] = message.reasoning_content
-        # The name that gpt-oss templates read it by.
-        value["thinking"] = message.reasoning_content
-    if message.tool_calls:
-        value["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call.arguments)}}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        value["tool_call_id"] = message.tool_call_id
-    return value
-
-
-def _arguments(text: str) -> Any:
-    # Templates want an object. Text that is none goes through as it is: a damaged call must not end the conversation.
-    try:
-        value = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, dict) else text

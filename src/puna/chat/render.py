@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 
 from puna.chat.disguise import Disguise
-from puna.chat.messages import Message, as_template_value
-from puna.chat.prepare import prepare
+from puna.chat.messages import Message
+from puna.chat.prepare import GENERIC, prepare
 from puna.chat.special import SpecialTexts
 from puna.chat.template import ChatTemplate
+from puna.chat.tool_history import ToolTexts, complete_tools
+from puna.chat.values import as_template_value
 from puna.errors import InvalidRequest
 
 RESERVED = frozenset([
@@ -49,8 +51,9 @@ def render_chat(
     add_generation_prompt: bool | None = None,
     continue_final_message: bool | None = None,
     kwargs: Mapping[str, Any] | None = None,
+    texts: ToolTexts = GENERIC,
 ) -> Rendered:
-    """Render a conversation.
+    """Render a conversation. `texts` writes what of tools the template does not.
 
     A last message of the assistant is continued, not closed, if `continue_final_message` is true, or if neither it nor
     `add_generation_prompt` is given. With `add_generation_prompt` (the default otherwise) the prompt ends where the
@@ -58,7 +61,7 @@ def render_chat(
     """
     variables = dict(kwargs or {})
     check_kwargs(variables)
-    job = _Job(template, special_tokens, messages, tools, variables)
+    job = _Job(template, special_tokens, messages, tools or (), variables, texts)
     if _continues(messages, add_generation_prompt, continue_final_message):
         return job.continued()
     return job.closed(add_generation_prompt is not False)
@@ -97,29 +100,41 @@ class _Job:
         template: ChatTemplate,
         special: SpecialTexts,
         messages: Sequence[Message],
-        tools: Sequence[Mapping[str, Any]] | None,
+        tools: Sequence[Mapping[str, Any]],
         kwargs: dict[str, Any],
+        texts: ToolTexts,
     ) -> None:
         self._template = template
         self._special = special
         capabilities = template.capabilities
-        prepared = prepare(messages, capabilities)
-        values = [as_template_value(message, as_parts=capabilities.wants_parts) for message in prepared]
+        prepared = prepare(messages, capabilities, tools, texts)
+        if not capabilities.tools:
+            tools = ()
+        elif not capabilities.bare_tools:
+            tools = complete_tools(tools)
+        values = [as_template_value(message, capabilities) for message in prepared]
         self._disguise = Disguise(special, [template.source, template.bos_token, template.eos_token, values, tools, kwargs])
+        own = {"<think>", "</think>"} if capabilities.reasoning == "content" else set()
+        self._kept = (template.inspected | own) & special.texts
         self._values = [self._hide(value) for value in values]
         self._tools = self._disguise.hide(tools) if tools else capabilities.empty_tools
+        if isinstance(enabled := kwargs.get("enable_thinking"), bool):
+            kwargs = {**capabilities.thinking(enabled), **kwargs}
         self._kwargs: dict[str, Any] = {key: self._disguise.hide(value) for key, value in kwargs.items()}
 
     def _hide(self, value: dict[str, Any]) -> dict[str, Any]:
         # The role, and the type of parts and calls, are ours. A template that strips the reasoning off an earlier answer
         # has to see the markers it looks for in there.
-        keep = self._template.inspected & self._special.texts if value["role"] == "assistant" else frozenset()
+        keep = self._kept if value["role"] == "assistant" else frozenset()
         hidden = {key: item if key == "role" else self._disguise.hide(item) for key, item in value.items() if key != "content"}
         content = value["content"]
-        if isinstance(content, str):
-            hidden["content"] = self._disguise.hide(content, keep)
+        if isinstance(content, list):
+            hidden["content"] = [
+                {key: item if key == "type" else self._disguise.hide(item, keep) for key, item in part.items()}
+                for part in content
+            ]
         else:
-            hidden["content"] = [{**part, "text": self._disguise.hide(part["text"], keep)} for part in content]
+            hidden["content"] = self._disguise.hide(content, keep)
         return hidden
 
     def closed(self, add_generation_prompt: bool) -> Rendered:
@@ -177,11 +192,11 @@ def _trusted(text: str) -> tuple[Segment, ...]:
 
 def _append(value: dict[str, Any], end: str) -> dict[str, Any]:
     content = value["content"]
-    if isinstance(content, str):
-        return {**value, "content": content + end}
+    if not isinstance(content, list):
+        return {**value, "content": (content or "") + end}
     return {**value, "content": [*content[:-1], {**content[-1], "text": content[-1]["text"] + end}]}
 
 
 def _content_text(value: dict[str, Any]) -> str:
     content = value["content"]
-    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+    return "".join(part.get("text", "") for part in content) if isinstance(content, list) else content or ""

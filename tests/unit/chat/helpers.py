@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -17,13 +18,17 @@ each_template = pytest.mark.parametrize("name", NAMES or [pytest.param("", marks
 """Runs a test once for every real template."""
 
 
+NOW = datetime(2026, 3, 4, 5, 6, 7)
+"""What time it is for real templates."""
+
+
 @cache
 def real(name: str) -> ChatTemplate:
     """One real template; the test is skipped where there is none."""
     path = FOLDER / f"{name}.jinja"
     if not path.is_file():
         pytest.skip(f"no template at {path}")
-    return ChatTemplate(path.read_text(encoding="utf-8"), bos_token="<s>", eos_token="</s>")
+    return ChatTemplate(path.read_text(encoding="utf-8"), bos_token="<s>", eos_token="</s>", now=lambda: NOW)
 
 
 def made(source: str) -> ChatTemplate:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from puna.chat import Message, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
-from puna.chat.messages import as_template_value
 from puna.chat.template import ChatTemplate
+from puna.chat.values import as_template_value
 from puna.errors import InvalidRequest
 from tests.unit.chat.helpers import assistant, developer, each_template, made, real, system, user
 
@@ -78,10 +78,25 @@ def test_content_in_every_form(source: str, content: str | tuple[TextPart, ...] 
 
 
 def test_refused_order_is_the_templates_own_message() -> None:
-    for messages in ([user("a"), user("b")], [system("a"), assistant("b"), user("c")]):
-        with pytest.raises(InvalidRequest) as caught:
-            text(made(ALTERNATES), *messages)
-        assert caught.value.message == "Roles must alternate"
+    with pytest.raises(InvalidRequest) as caught:
+        text(made(ALTERNATES), system("a"), assistant("b"), user("c"))
+    assert caught.value.message == "Roles must alternate"
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([user("a"), user("b")], "[user:a\n\nb]"),
+        ([user("a"), assistant("b"), assistant("c"), user("d")], "[user:a][assistant:b\n\nc][user:d]"),
+        (
+            [system("s"), user("a"), user(""), user("b"), assistant("c"), user("d")],
+            "[system:s][user:a\n\nb][assistant:c][user:d]",
+        ),
+    ],
+)
+def test_repeated_roles_are_joined_where_roles_have_to_alternate(messages: list[Message], expected: str) -> None:
+    assert text(made(ALTERNATES), *messages) == expected
+    assert text(made(LOOP), user("a"), user("b")) == "[user:a][user:b]"
 
 
 def test_unknown_role_is_named() -> None:
@@ -100,14 +115,47 @@ def test_old_function_role_is_a_tool() -> None:
     assert text(made(LOOP), user("a"), Message(role="function", name="f", content="b")) == "[user:a][tool:b]"
 
 
+CALLS = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.function.arguments ARGUMENTS }}{% endfor %}{% endfor %}"
+OBJECTS = CALLS.replace("ARGUMENTS", "|tojson")
+ITEMS = CALLS.replace("ARGUMENTS", "|items|list|tojson")
+TEXTS = CALLS.replace("ARGUMENTS", "")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [('{"a": 1}', {"a": 1}), ("", {}), (" ", {}), ("{", "{"), ("[1]", "[1]"), ("null", "null"), ("[" * 100_000, "[" * 100_000)],
-)
-def test_tool_call_arguments_are_an_object_where_they_can_be(arguments: str, expected: object) -> None:
-    value = as_template_value(Message(role="assistant", tool_calls=(ToolCall("id", "f", arguments),)), as_parts=False)
+    ("source", "arguments", "expected"),
+    [
+        *[(OBJECTS, text, value) for text, value in [('{"a": 1}', {"a": 1}), ("", {}), (" ", {}), ("{", "{"), ("[1]", "[1]")]],
+        *[(OBJECTS, text, text) for text in ("null", "[" * 100_000)],
+        *[(ITEMS, text, value) for text, value in [('{"a": 1}', {"a": 1}), ("{", {"arguments": "{"}), ("1", {"arguments": "1"})]],
+        *[(TEXTS, text, value) for text, value in [('{"a":1}', '{"a":1}'), ("", "{}"), ("{", "{")]],
+    ],
+)  # fmt: skip
+def test_arguments_are_what_the_template_takes(source: str, arguments: str, expected: object) -> None:
+    message = Message(role="assistant", tool_calls=(ToolCall("id", "f", arguments),))
+    value = as_template_value(message, made(source).capabilities)
     assert value["content"] == ""
     assert value["tool_calls"] == [{"id": "id", "type": "function", "function": {"name": "f", "arguments": expected}}]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{% for m in messages %}{{ m.reasoning }}{{ m.content }}{% endfor %}", {"content": "b", "reasoning": "a"}),
+        (LOOP, {"content": "b", "reasoning_content": "a", "thinking": "a"}),
+        (
+            "{% for m in messages %}{{ m.content.split('</think>')[0] }}{% endfor %}",
+            {"content": "<think>\na\n</think>\n\nb"},
+        ),
+        (
+            "{% for m in messages %}{% for p in m.content if m.content is not string %}{{ p[p.type] }}{% else %}{{ m.content }}"
+            "{% endfor %}{{ 'x' if 'thinking' == 'y' }}{% endfor %}",
+            {"content": [{"type": "thinking", "thinking": "a"}, {"type": "text", "text": "b"}]},
+        ),
+    ],
+)
+def test_reasoning_goes_where_the_template_reads_it(source: str, expected: dict[str, Any]) -> None:
+    message = Message(role="assistant", content="b", reasoning_content="a")
+    assert as_template_value(message, made(source).capabilities) == {"role": "assistant", **expected}
 
 
 def test_no_tools_means_an_empty_list_where_none_fails() -> None:

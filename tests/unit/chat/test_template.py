@@ -14,40 +14,41 @@ from tests.unit.chat.helpers import each_template, made, real
 MESSAGES = [{"role": "user", "content": " hi "}]
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", "<s> hi </s>"),
-        ("{% if true %}\n  a\n{% endif %}\nb", "  a\nb"),
-        ("   {% if true %}a{% endif %}", "a"),
-        ("{{ {'a': '<é>&\"', 'b': [1, 2.5, none, true]}|tojson }}", '{"a": "<é>&\\"", "b": [1, 2.5, null, true]}'),
-        ("{{ {'b': 1, 'a': 'é'}|tojson(ensure_ascii=true, sort_keys=true) }}", '{"a": "\\u00e9", "b": 1}'),
-        ("{{ {'a': [1]}|tojson(indent=2) }}", '{\n  "a": [\n    1\n  ]\n}'),
-        ("{{ {'a': [1, 2]}|tojson(separators=(',', ':')) }}", '{"a":[1,2]}'),
-        ("{% for i in 'abc' %}{% if i == 'a' %}{% continue %}{% elif i == 'c' %}{% break %}{% endif %}{{ i }}{% endfor %}", "b"),
-        ("a{% generation %}b{% endgeneration %}c", "abc"),
-        ("{% set x = 1 %}{% generation %}{% set x = 2 %}{{ x }}{% endgeneration %}{{ x }}", "21"),
-        ("{{ strftime_now('%d %b %Y') }}", "02 Jan 2026"),
-        ("{{ tools is defined }}{{ tools is none }}{{ documents is none }}", "TrueTrueTrue"),
-        ("{{ nothing }}{{ nothing is defined }}", "False"),
-        ("{{ 'a' ~ 1 ~ none ~ [1, 'x'] }}", "a1None[1, 'x']"),
-        ("{{ '%s-%03d' % ('a', 7) }}{{ '{} {a:>3}'.format(1, a=2) }}{{ '%s!'|format('x') }}", "a-0071   2x!"),
-        ("{{ 'a,b'.split(',')|join('+') }}{{ ','.join(['x', 'y']) }}{{ [1, 2]|join(',') }}", "a+bx,y1,2"),
-        ("{{ messages|map(attribute='role')|list }}{{ [3, 1]|sort }}", "['user'][1, 3]"),
-        ("{{ [[1], [2]]|sum(start=[]) }}{{ [1, 2]|sum }}{{ [{'a': 1}, {'a': 2}]|sum('a') }}", "[1, 2]33"),
-        ("{{ messages[::-1]|length }}{{ 'abc'[1:] }}{{ 'abc'[::-1] }}{{ (1, 2)[:1] }}", "1bccba(1,)"),
-        ("{% set n = namespace(a=1) %}{% for i in [2, 3] %}{% set n.a = n.a * i %}{% endfor %}{{ n.a }}", "6"),
-        ("{{ 2**10 }} {{ 2**-1 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ 7 / 2 }} {{ 2 - 3 }} {{ -2 * 'ab' }}", "1024 0.5 3 3 3.5 -1 "),
-        ("{% macro m(x, y='d') %}{{ x }}{{ y }}{% endmacro %}{{ m(1) }}{{ m(2, y=3) }}", "1d23"),
-        ("{% macro m(x) %}{{ x }}{{ caller() }}{% endmacro %}{% call m(2) %}c{% endcall %}", "2c"),
-        ("{% for k, v in {'a': 1}.items() %}{{ loop.index }}{{ loop.last }}{{ k }}{{ v }}{% else %}none{% endfor %}", "1Truea1"),
-        ("{% for x in [1, [2, [3]]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}", "123"),
-        ("{% filter upper %}a{{ 'b' }}{% endfilter %}{% set x %}c{{ 1 }}{% endset %}{{ x|trim }}", "ABc1"),
-        ("{{ dict(a=1)|tojson }}{{ dict([['b', 2]]) }}{{ messages[0].get('x', 'd') }}", '{"a": 1}{\'b\': 2}d'),
-        ("{{ 'x'|safe + '<' }}{{ '<'|e }}", "x<&lt;"),
-        ("{{ 'a-b' | replace('-', '+') | upper | indent(2, true) }}", "  A+B"),
-    ],
-)  # fmt: skip
+LANGUAGE = [
+    ("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", "<s> hi </s>"),
+    ("{% if true %}\n  a\n{% endif %}\nb", "  a\nb"),
+    ("   {% if true %}a{% endif %}", "a"),
+    ("{{ {'a': '<é>&\"', 'b': [1, 2.5, none, true]}|tojson }}", '{"a": "<é>&\\"", "b": [1, 2.5, null, true]}'),
+    ("{{ {'b': 1, 'a': 'é'}|tojson(ensure_ascii=true, sort_keys=true) }}", '{"a": "\\u00e9", "b": 1}'),
+    ("{{ {'a': [1]}|tojson(indent=2) }}", '{\n  "a": [\n    1\n  ]\n}'),
+    ("{{ {'a': [1, 2]}|tojson(separators=(',', ':')) }}", '{"a":[1,2]}'),
+    ("{% for i in 'abc' %}{% if i == 'a' %}{% continue %}{% elif i == 'c' %}{% break %}{% endif %}{{ i }}{% endfor %}", "b"),
+    ("a{% generation %}b{% endgeneration %}c", "abc"),
+    ("{% set x = 1 %}{% generation %}{% set x = 2 %}{{ x }}{% endgeneration %}{{ x }}", "21"),
+    ("{{ strftime_now('%d %b %Y') }}", "02 Jan 2026"),
+    ("{{ tools is defined }}{{ tools is none }}{{ documents is none }}", "TrueTrueTrue"),
+    ("{{ nothing }}{{ nothing is defined }}", "False"),
+    ("{{ 'a' ~ 1 ~ none ~ [1, 'x'] }}", "a1None[1, 'x']"),
+    ("{{ '%s-%03d' % ('a', 7) }}{{ '{} {a:>3}'.format(1, a=2) }}{{ '%s!'|format('x') }}", "a-0071   2x!"),
+    ("{{ 'a,b'.split(',')|join('+') }}{{ ','.join(['x', 'y']) }}{{ [1, 2]|join(',') }}", "a+bx,y1,2"),
+    ("{{ messages|map(attribute='role')|list }}{{ [3, 1]|sort }}", "['user'][1, 3]"),
+    ("{{ [[1], [2]]|sum(start=[]) }}{{ [1, 2]|sum }}{{ [{'a': 1}, {'a': 2}]|sum('a') }}", "[1, 2]33"),
+    ("{{ messages[::-1]|length }}{{ 'abc'[1:] }}{{ 'abc'[::-1] }}{{ (1, 2)[:1] }}", "1bccba(1,)"),
+    ("{% set n = namespace(a=1) %}{% for i in [2, 3] %}{% set n.a = n.a * i %}{% endfor %}{{ n.a }}", "6"),
+    ("{{ 2**10 }} {{ 2**-1 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ 7 / 2 }} {{ 2 - 3 }} {{ -2 * 'ab' }}", "1024 0.5 3 3 3.5 -1 "),
+    ("{% macro m(x, y='d') %}{{ x }}{{ y }}{% endmacro %}{{ m(1) }}{{ m(2, y=3) }}", "1d23"),
+    ("{% macro m(x) %}{{ x }}{{ caller() }}{% endmacro %}{% call m(2) %}c{% endcall %}", "2c"),
+    ("{% for k, v in {'a': 1}.items() %}{{ loop.index }}{{ loop.last }}{{ k }}{{ v }}{% else %}none{% endfor %}", "1Truea1"),
+    ("{% for x in [1, [2, [3]]] recursive %}{{ loop(x) if x is iterable else x }}{% endfor %}", "123"),
+    ("{% filter upper %}a{{ 'b' }}{% endfilter %}{% set x %}c{{ 1 }}{% endset %}{{ x|trim }}", "ABc1"),
+    ("{{ dict(a=1)|tojson }}{{ dict([['b', 2]]) }}{{ messages[0].get('x', 'd') }}", '{"a": 1}{\'b\': 2}d'),
+    ("{{ 'x'|safe + '<' }}{{ '<'|e }}", "x<&lt;"),
+    ("{{ 'a-b' | replace('-', '+') | upper | indent(2, true) }}", "  A+B"),
+]  # fmt: skip
+"""What templates are made of, and what becomes of it on the second of January 2026."""
+
+
+@pytest.mark.parametrize(("source", "text"), LANGUAGE)
 def test_language(source: str, text: str) -> None:
     template = ChatTemplate(source, bos_token="<s>", eos_token="</s>", now=lambda: datetime(2026, 1, 2))
     assert template.render(MESSAGES) == text

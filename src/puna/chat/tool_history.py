@@ -1,0 +1,187 @@
+"""Calls of tools and their results in earlier turns, made into what a template can take."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from puna.chat.capabilities import Capabilities
+from puna.chat.formats.generic import calls_text, result_text, tools_text
+from puna.chat.formats.plan import Tool
+from puna.chat.messages import Message, ToolCall
+
+SEPARATOR = "\n\n"
+
+
+class ToolTexts(msgspec.Struct, frozen=True, kw_only=True):
+    """How tools, calls and results are written where a template does not write them."""
+
+    tools: Callable[[Sequence[Tool]], str] = tools_text
+    """What the model is told about tools, in a system message."""
+    calls: Callable[[Sequence[ToolCall]], str] = calls_text
+    """Calls as the model wrote them."""
+    result: Callable[[str, str | None], str] = result_text
+    """What a tool gave back, with the tool's name if that is known, in a user's message."""
+
+
+def bridge_history(messages: Sequence[Message], capabilities: Capabilities, texts: ToolTexts) -> list[Message]:
+    """The same conversation with calls and results in a form that the template shows."""
+    linked = list(_linked(messages))
+    if not capabilities.any_tool_call_id:
+        linked = [_with_short_ids(message) for message in linked]
+    if not capabilities.tool_calls:
+        linked = [_calls_as_text(message, texts) for message in linked]
+    elif not capabilities.parallel_tool_calls:
+        linked = list(_one_call_a_turn(linked))
+    if not capabilities.calls_with_text:
+        linked = [part for message in linked for part in _text_apart(message)]
+    if capabilities.filler is not None:
+        linked = list(_filled(linked, capabilities.filler))
+    if not capabilities.reasoning_with_text:
+        linked = [_text_as_reasoning(message) for message in linked]
+    if not capabilities.tool_results or not (capabilities.tools or capabilities.tool_calls):
+        linked = list(_results_as_text(linked, texts))
+    return linked
+
+
+def complete_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The same tools with what templates may count on: descriptions, types, and which arguments are required."""
+    return [{**tool, "function": _complete_function(tool["function"])} if "function" in tool else tool for tool in tools]
+
+
+def _complete_function(function: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = function.get("parameters") or {}
+    properties = parameters.get("properties") or {}
+    full = {
+        name: {"type": "string", "description": "", **schema} if isinstance(schema, Mapping) else schema
+        for name, schema in properties.items()
+    }
+    return {
+        "description": "",
+        **function,
+        "parameters": {"type": "object", "required": [], **parameters, "properties": full},
+    }
+
+
+def describe_tools(tools: Sequence[Mapping[str, Any]], texts: ToolTexts) -> Message:
+    """The system message that tells the model about its tools."""
+    return Message(role="system", content=texts.tools([_tool(tool) for tool in tools]))
+
+
+def _tool(value: Mapping[str, Any]) -> Tool:
+    function = value.get("function", value)
+    return Tool(
+        name=str(function.get("name", "")),
+        description=str(function.get("description") or ""),
+        parameters=function.get("parameters") or {},
+    )
+
+
+def _linked(messages: Sequence[Message]) -> Iterator[Message]:
+    """Every call with an id, and every result with the id and the name of the call that it answers: the one that it names,
+    else the first that has no result yet."""
+    waiting: deque[ToolCall] = deque()
+    n_calls = 0
+    for message in messages:
+        if message.tool_calls:
+            calls = []
+            for call in message.tool_calls:
+                calls.append(call if call.id else replace(call, id=f"call_{n_calls}"))
+                n_calls += 1
+            waiting = deque(calls)
+            yield replace(message, tool_calls=tuple(calls))
+        elif message.role == "tool":
+            call = next((call for call in waiting if call.id == message.tool_call_id), None)
+            if call is None and not message.tool_call_id and waiting:
+                call = waiting[0]
+            if call is None:
+                yield message
+                continue
+            waiting.remove(call)
+            yield replace(message, tool_call_id=call.id, name=message.name or call.name)
+        else:
+            yield message
+
+
+def _with_short_ids(message: Message) -> Message:
+    """Ids of nine letters and digits; equal ids stay equal."""
+    calls = tuple(replace(call, id=_short(call.id)) for call in message.tool_calls)
+    id = message.tool_call_id
+    return replace(message, tool_calls=calls, tool_call_id=id if id is None else _short(id))
+
+
+def _short(id: str) -> str:
+    if len(id) == 9 and id.isascii() and id.isalnum():
+        return id
+    return hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:9]
+
+
+def _calls_as_text(message: Message, texts: ToolTexts) -> Message:
+    if not message.tool_calls:
+        return message
+    text = "\n".join(filter(None, [message.text, texts.calls(message.tool_calls)]))
+    return replace(message, content=text, tool_calls=())
+
+
+def _one_call_a_turn(messages: Sequence[Message]) -> Iterator[Message]:
+    """Turns with several calls as several turns, each followed by its own result."""
+    index = 0
+    while index < len(messages):
+        message = messages[index]
+        index += 1
+        if len(message.tool_calls) < 2:
+            yield message
+            continue
+        results = []
+        while index < len(messages) and messages[index].role == "tool":
+            results.append(messages[index])
+            index += 1
+        for place, call in enumerate(message.tool_calls):
+            if place == 0:
+                yield replace(message, tool_calls=(call,))
+            else:
+                yield Message(role="assistant", tool_calls=(call,))
+            own = [result for result in results if result.tool_call_id == call.id]
+            yield from own
+            results = [result for result in results if result.tool_call_id != call.id]
+        yield from results
+
+
+def _text_apart(message: Message) -> list[Message]:
+    """Text and calls of one turn as two turns."""
+    if not message.tool_calls or not message.text:
+        return [message]
+    return [replace(message, tool_calls=()), Message(role="assistant", tool_calls=message.tool_calls)]
+
+
+def _filled(messages: Sequence[Message], filler: str) -> Iterator[Message]:
+    for index, message in enumerate(messages):
+        if message.role == "user" and index and messages[index - 1].role == "tool":
+            yield Message(role="assistant", content=filler)
+        yield message
+
+
+def _text_as_reasoning(message: Message) -> Message:
+    """What is said before a call becomes the end of what was thought, for templates that take one of the two."""
+    if not message.tool_calls or not message.reasoning_content or not message.text:
+        return message
+    return replace(message, reasoning_content=message.reasoning_content + SEPARATOR + message.text, content=None)
+
+
+def _results_as_text(messages: Sequence[Message], texts: ToolTexts) -> Iterator[Message]:
+    results: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            results.append(texts.result(message.text, message.name))
+            continue
+        if results:
+            yield Message(role="user", content=SEPARATOR.join(results))
+            results = []
+        yield message
+    if results:
+        yield Message(role="user", content=SEPARATOR.join(results))

@@ -1,0 +1,94 @@
+"""Every real template shows conversations of every kind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from puna.chat import ChatTemplate, Message, SpecialTexts, ToolCall, render_chat
+from tests.unit.chat.conversations import CASES, TOOLS, adding, calling, result, thinking, weather
+from tests.unit.chat.helpers import assistant, each_template, real, system, user
+
+NONE = SpecialTexts()
+
+
+def shown(template: ChatTemplate, *messages: Message, tools: bool = True) -> str:
+    return render_chat(template, messages, special_tokens=NONE, tools=TOOLS if tools else None).text
+
+
+def in_order(text: str, *parts: str) -> bool:
+    place = 0
+    for part in parts:
+        place = text.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
+
+
+@each_template
+def test_every_conversation_renders(name: str) -> None:
+    for messages, tools in CASES.values():
+        text = render_chat(real(name), messages, special_tokens=NONE, tools=tools).text
+        last = messages[-1].text.strip().splitlines()[-1]
+        assert last in text or json.dumps(last, ensure_ascii=False)[1:-1] in text
+
+
+@each_template
+def test_tools_are_described(name: str) -> None:
+    text = shown(real(name), system("Be brief"), user("hello"))
+    assert in_order(text, "hello") and "Be brief" in text
+    assert "get_weather" in text and "Weather of a city" in text and "city" in text and "add" in text
+    assert "get_weather" not in shown(real(name), user("hello"), tools=False)
+
+
+@each_template
+def test_calls_and_results_are_shown_in_their_order(name: str) -> None:
+    template = real(name)
+    turns = [
+        user("both?"),
+        calling(weather("Paris"), adding()),
+        result("18 degrees", "call_weather_1"),
+        result("1234", "call_add_2"),
+    ]
+    text = shown(template, *turns, assistant("Warm"), user("thanks"))
+    body = text[text.index("both?") :]
+    assert in_order(body, "Paris", "18 degrees", "1234", "Warm", "thanks")
+    assert in_order(body, "get_weather", "add") and "2.5" in body
+    assert body.count("Paris") == body.count("18 degrees") == 1
+    assert in_order(shown(template, *turns), "Paris", "18 degrees", "1234")
+    if not template.capabilities.parallel_tool_calls and template.capabilities.tool_calls:
+        assert in_order(body, "Paris", "18 degrees", "2.5", "1234")
+
+
+@each_template
+@pytest.mark.parametrize("arguments", ["{", "[1, 2]", '"text"', "", "{}", '{"city": "Par'])
+def test_damaged_calls_do_not_end_the_conversation(name: str, arguments: str) -> None:
+    call = ToolCall("call_1", "get_weather", arguments)
+    text = shown(real(name), user("weather?"), calling(call), result("18 degrees", "call_1"))
+    said = arguments.replace("{}", "").strip('"')
+    assert "18 degrees" in text and said in text.replace("\\", "")
+
+
+@each_template
+def test_reasoning_is_shown_where_the_template_reads_it(name: str) -> None:
+    template = real(name)
+    looking = calling(weather("Oslo"), text="Let me look", reasoning="THEY-WANT-OSLO")
+    turns = [user("weather?"), looking, result("cold", "call_weather_1")]
+    kwargs = template.capabilities.thinking(True)
+    text = render_chat(template, turns, special_tokens=NONE, tools=TOOLS, kwargs=kwargs).text
+    reread = render_chat(
+        template, [user("a"), thinking("b", "THEY-WANT-OSLO")], special_tokens=NONE, add_generation_prompt=False, kwargs=kwargs
+    ).text
+    again = render_chat(
+        template, [user("a"), thinking("b", "THEY-WANT-OSLO"), user("c")], special_tokens=NONE, kwargs=kwargs
+    ).text
+    assert ("THEY-WANT-OSLO" in text + reread + again) is (template.capabilities.reasoning is not None)
+    assert "Oslo" in text and "cold" in text
+
+
+@each_template
+def test_messages_of_one_role_in_a_row_are_all_shown(name: str) -> None:
+    text = shown(real(name), user("one"), user("two"), assistant("three"), assistant("four"), user("five"), tools=False)
+    assert in_order(text, "one", "two", "three", "four", "five")
