@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from puna.chat import probe
-from puna.chat.probe import DESCRIPTION, FIRST, REPLY, RESULTS, SECOND, THOUGHT, TOOLS, USER, Prober, Value
+from puna.chat.probe import FIRST, REPLY, RESULTS, SECOND, THOUGHT, TOOLS, USER, Prober, Value
 
 if TYPE_CHECKING:
     from puna.chat.template import ChatTemplate
@@ -87,22 +87,22 @@ class Capabilities:
 
     @cached_property
     def repeated_user(self) -> bool:
-        """Whether two messages of the user in a row are both shown."""
-        return self._probe.shows([self._text("user", FIRST), self._text("user", SECOND)], FIRST, SECOND)
+        """Whether two messages of the user in a row are both shown, or one alone is not shown either."""
+        first, second = self._text("user", FIRST), self._text("user", SECOND)
+        return self._probe.shows([first, second], FIRST, SECOND) or not self._probe.shows([first], FIRST)
 
     @cached_property
     def repeated_assistant(self) -> bool:
-        """Whether two messages of the assistant in a row are both shown."""
-        user = self._text("user", USER)
-        turns = [user, self._text("assistant", FIRST), self._text("assistant", SECOND), user]
-        return self._probe.shows(turns, FIRST, SECOND)
+        """Whether two messages of the assistant in a row are both shown, or one alone is not shown either."""
+        user, first, second = self._text("user", USER), self._text("assistant", FIRST), self._text("assistant", SECOND)
+        return self._probe.shows([user, first, second, user], FIRST, SECOND) or not self._probe.shows([user, first, user], FIRST)
 
     # Tools.
 
     @cached_property
     def tools(self) -> bool:
-        """Whether the template describes the tools that it is given."""
-        return self._probe.shows([self._text("user", USER)], probe.NAMES[0], DESCRIPTION, tools=TOOLS[:1])
+        """Whether the template shows the tools that it is given."""
+        return self._probe.shows([self._text("user", USER)], probe.NAMES[0], tools=TOOLS[:1])
 
     @cached_property
     def bare_tools(self) -> bool:

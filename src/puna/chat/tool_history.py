@@ -96,14 +96,14 @@ def _linked(messages: Sequence[Message]) -> Iterator[Message]:
             waiting = deque(calls)
             yield replace(message, tool_calls=tuple(calls))
         elif message.role == "tool":
-            call = next((call for call in waiting if call.id == message.tool_call_id), None)
-            if call is None and not message.tool_call_id and waiting:
-                call = waiting[0]
-            if call is None:
+            answered = next((call for call in waiting if call.id == message.tool_call_id), None)
+            if answered is None and not message.tool_call_id and waiting:
+                answered = waiting[0]
+            if answered is None:
                 yield message
                 continue
-            waiting.remove(call)
-            yield replace(message, tool_call_id=call.id, name=message.name or call.name)
+            waiting.remove(answered)
+            yield replace(message, tool_call_id=answered.id, name=message.name or answered.name)
         else:
             yield message
 

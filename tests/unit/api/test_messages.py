@@ -88,7 +88,9 @@ async def test_no_messages_are_refused(messages: Any) -> None:
 async def test_a_templates_refusal_is_a_short_400() -> None:
     template = "{% if messages|length > 1 %}{{ raise_exception('roles must alternate') }}{% endif %}{{ messages[0].content }}"
     async with client(chat_template=template) as http:
-        reply = await http.post(CHAT, json={"messages": [{"role": "user", "content": "a"}] * 2})
+        reply = await http.post(
+            CHAT, json={"messages": [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]}
+        )
         assert (await http.post(CHAT, json={"messages": [{"role": "user", "content": "a"}]})).status_code == 200
     error = reply.json()["error"]
     assert reply.status_code == 400 and "roles must alternate" in error["message"] and len(error["message"]) < 300

@@ -31,6 +31,7 @@ def real(name: str) -> ChatTemplate:
     return ChatTemplate(path.read_text(encoding="utf-8"), bos_token="<s>", eos_token="</s>", now=lambda: NOW)
 
 
+@cache
 def made(source: str) -> ChatTemplate:
     """A template of the test's own."""
     return ChatTemplate(source, bos_token="<s>", eos_token="</s>")

@@ -24,7 +24,8 @@ def calls(arguments: str) -> str:
     [
         (LOOP, {"tools": False, "tool_calls": False, "tool_results": True, "reasoning": None, "object_arguments": True}),
         ("{{ tools|tojson }}" + LOOP, {"tools": True, "tool_calls": False}),
-        ("{% for t in tools %}{{ t.function.name }}{% endfor %}" + LOOP, {"tools": False}),
+        ("{% for t in tools %}{{ t.function.name }}{% endfor %}" + LOOP, {"tools": True, "bare_tools": True}),
+        ("{{ tools and tools[0].function.description + tools[0].function.name }}" + LOOP, {"tools": True, "bare_tools": False}),
         (calls("|tojson"), {"tool_calls": True, "object_arguments": True, "string_arguments": True}),
         (calls(""), {"tool_calls": True, "object_arguments": False, "string_arguments": True}),
         (calls("|items|list|tojson"), {"tool_calls": True, "object_arguments": True, "string_arguments": False}),

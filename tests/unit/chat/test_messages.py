@@ -112,7 +112,10 @@ def test_no_messages_are_refused() -> None:
 
 
 def test_old_function_role_is_a_tool() -> None:
-    assert text(made(LOOP), user("a"), Message(role="function", name="f", content="b")) == "[user:a][tool:b]"
+    old = Message(role="function", name="f", content="b")
+    knows_calls = LOOP.replace("]{%", "{{ m.tool_calls|tojson if m.tool_calls }}]{%")
+    assert text(made(knows_calls), user("a"), old) == "[user:a][tool:b]"
+    assert text(made(LOOP), user("a"), old) == "[user:a][user:Result of f:\nb]"
 
 
 CALLS = "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.function.arguments ARGUMENTS }}{% endfor %}{% endfor %}"
@@ -147,8 +150,8 @@ def test_arguments_are_what_the_template_takes(source: str, arguments: str, expe
             {"content": "<think>\na\n</think>\n\nb"},
         ),
         (
-            "{% for m in messages %}{% for p in m.content if m.content is not string %}{{ p[p.type] }}{% else %}{{ m.content }}"
-            "{% endfor %}{{ 'x' if 'thinking' == 'y' }}{% endfor %}",
+            "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+            "{{ p.thinking if p.type == 'thinking' else p.text }}{% endfor %}{% endif %}{% endfor %}",
             {"content": [{"type": "thinking", "thinking": "a"}, {"type": "text", "text": "b"}]},
         ),
     ],

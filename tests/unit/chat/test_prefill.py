@@ -94,7 +94,7 @@ def test_content_in_every_form(content: str | tuple[TextPart, ...] | None) -> No
 def test_a_call_of_tools_is_not_continued() -> None:
     call = Message(role="assistant", content="a", tool_calls=(ToolCall("1", "f"),))
     rendered = render_chat(made(builtin_template("chatml")), [user("q"), call], special_tokens=CHATML)
-    assert rendered.text.endswith("a<|im_end|>\n<|im_start|>assistant\n")
+    assert rendered.text.endswith("</tool_call><|im_end|>\n<|im_start|>assistant\n")
 
 
 def test_a_prefill_does_not_forge() -> None:
