@@ -57,7 +57,7 @@ class _Compiler:
         start = self._node(root)
         lines = ["%llguidance {}", f"start: {start}"]
         lines += [f"{name}: {body}" for body, name in self._rules.items()]
-        lines += [f"{name}[lazy]: /{pattern}/" for pattern, name in self._lazy.items()]
+        lines += [f"{name}[lazy]: {body}" for body, name in self._lazy.items()]
         lines += [f"{name}: {body}" for body, name in self._terminals.items()]
         return json.dumps({"grammars": [{"lark_grammar": "\n".join([*lines, ""])}, *self._grammars]})
 
@@ -113,8 +113,16 @@ class _Compiler:
         after = " ".join(filter(None, [self._text("".join(rest)), self._node(branch.then)]))
         if head in self._ids:
             return f"{self._any(marks, text)} <[{self._ids[head]}]> {after}"
-        name = self._lazy.setdefault(f"{text}{escape(head)}", f"u{len(self._lazy)}")
-        return f"{name} {after}"
+        if not rest:
+            return f"{self._until(f'/{text}{escape(head)}/')} {after}"
+        token = next(piece for piece in rest if piece in self._ids)
+        plain = self._terminal(f"/{text}/ & ~/(?s:.*){escape(token)}(?s:.*)/")
+        head_name = self._terminal(f"/{escape(head)}/")
+        return f"{self._until(self._terminal(f'{plain} {head_name}'))}+ {after}"  # the head may come without the token, too
+
+    def _until(self, body: str) -> str:
+        """A rule that takes as little as it can."""
+        return self._lazy.setdefault(body, f"u{len(self._lazy)}")
 
     def _any(self, marks: Sequence[str], text: str) -> str:
         """Text without the marks; it may be empty if `text` may."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from puna.chat.formats.description import Description, Thinking
 from puna.chat.formats.parser import TurnParser
-from puna.chat.formats.plan import TurnPlan, TurnRequest
+from puna.chat.formats.plan import Thoughts, TurnPlan, TurnRequest
 from puna.chat.formats.turn_grammar import constrain
 
 
@@ -36,12 +36,15 @@ class DescribedFormat:
             preserved=description.marks(calls=bool(request.tools)),
             stop=description.stop,
             forced_open=opened,
-            thinking=_tags(description.thinking),
+            thinking=_thoughts(description.thinking, open=bool(opened)),
         )
 
 
-def _tags(thinking: Thinking | None) -> tuple[str, str] | None:
-    return (thinking.begin.strip(), thinking.end.strip()) if thinking else None
+def _thoughts(thinking: Thinking | None, *, open: bool) -> Thoughts | None:
+    if thinking is None:
+        return None
+    begin, end = thinking.begin.strip(), thinking.end.strip()
+    return Thoughts(begin, end, open=open or thinking.always, closing=f"{thinking.lead}{end}{thinking.gap}")
 
 
 def opened_thoughts(thinking: Thinking | None, prompt: str) -> str:

@@ -19,4 +19,9 @@ def new_short_id() -> str:
 
 
 def _random(n: int) -> str:
-    return "".join(secrets.choice(_ALPHABET) for _ in range(n))
+    number = secrets.randbelow(len(_ALPHABET) ** n)
+    letters: list[str] = []
+    for _ in range(n):
+        number, place = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[place])
+    return "".join(letters)

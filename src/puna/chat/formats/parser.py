@@ -190,7 +190,10 @@ class TurnParser:
         if self._out.n_calls > self._n_before:
             return self._go(self._discard)
         self._in_section = False
-        self._out.text(self._reader.held)
+        held = self._reader.held
+        for mark in self._ignored:
+            held = held.replace(mark, "")
+        self._out.text(held)
         return self._go(self._text)
 
     def _close(self) -> bool:

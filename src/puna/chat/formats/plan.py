@@ -58,6 +58,17 @@ class Parser(Protocol):
         ...
 
 
+class Thoughts(msgspec.Struct, frozen=True):
+    """The texts around thoughts."""
+
+    begin: str
+    end: str
+    open: bool = False
+    """Whether the output begins inside thoughts."""
+    closing: str = ""
+    """What ends them when it is written in their middle, and lets the answer begin."""
+
+
 class TurnPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How one turn is generated and read."""
 
@@ -71,8 +82,8 @@ class TurnPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Texts of control tokens that the parser has to see; those that a vocabulary does not have are left out."""
     stop: tuple[str, ...] = ()
     """Further stop strings."""
-    thinking: tuple[str, str] | None = None
-    """What opens and closes thoughts in the output, for whoever limits them; None for a format without."""
+    thinking: Thoughts | None = None
+    """How thoughts are told in the output, for whoever limits them; None for a format without."""
     forced_open: str = ""
     """Text that the model is taken to have written before its first token, because the prompt ends with it."""
 

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.description import Description
+from puna.chat.formats.families.deepseek import R1, V3_1, V3_2, V4
+from puna.chat.formats.families.gpt_oss import Harmony
 from puna.chat.formats.families.hermes import hermes
+from puna.chat.formats.families.llama3 import LLAMA3
+from puna.chat.formats.families.mistral import NEMO, mistral
 from puna.chat.formats.families.qwen_xml import qwen_xml
 from puna.chat.formats.generic import generic
 from puna.chat.formats.plan import Format
@@ -37,6 +41,14 @@ def described(make: Callable[[str], Description]) -> Callable[[str], Format]:
 
 
 TABLE: tuple[Family, ...] = (
+    Family("gpt-oss", ("<|channel|>analysis<|message|>", "<|start|>assistant"), lambda source: Harmony()),
+    Family("deepseek-v4", ("｜DSML｜", "tool_calls>"), described(lambda source: V4)),
+    Family("deepseek-v3.2", ("｜DSML｜", "function_calls>"), described(lambda source: V3_2)),
+    Family("deepseek-r1", ("<｜tool▁calls▁begin｜>", "```json"), described(lambda source: R1)),
+    Family("deepseek-v3.1", ("<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"), described(lambda source: V3_1)),
+    Family("mistral", ("[TOOL_CALLS]", "[ARGS]"), described(mistral)),
+    Family("mistral-nemo", ("[TOOL_CALLS]",), described(lambda source: NEMO)),
+    Family("llama3", ("<|start_header_id|>", '{"name": function name, "parameters":'), described(lambda source: LLAMA3)),
     Family("qwen-xml", ("<tool_call>", "<function=", "<parameter="), described(lambda source: qwen_xml(thinking_of(source)))),
     Family("hermes", ("<tool_call>", '"arguments"'), described(lambda source: hermes(thinking_of(source)))),
 )

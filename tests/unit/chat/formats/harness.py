@@ -18,7 +18,7 @@ from puna.grammar import LazyTrigger, prepare
 from puna.types import Constraint
 
 BYTES = LLTokenizer("byte")
-MAX_WALK = 3000
+MAX_WALK = 2000
 """Bytes after which a random output is given up."""
 
 TOOLS = (
@@ -71,6 +71,9 @@ class Case:
     tools: Sequence[Tool] = TOOLS
     choice: Choice = "auto"
     cut: bool = False
+    """Whether the output was cut off."""
+    required: bool = True
+    """Whether the grammar of required calls has to take it too, if nothing is said beside calls."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Family:
     cases: Sequence[Case]
     prompt: str = ""
     """The end of the prompt for random outputs."""
+    control: Sequence[str] = ()
+    """The control tokens of the family's vocabularies that its marks are made of; the marks themselves if empty."""
     tools: Sequence[Tool] = TOOLS
 
 
@@ -150,7 +155,7 @@ def check_grammar(form: Format, case: Case) -> None:
             assert (begun is not None) == bool(case.calls), begun
         if begun is not None:
             assert accepts(constraint.compiled, begun), begun
-    if case.calls and case.content is None and case.choice == "auto":
+    if case.calls and case.content is None and case.choice == "auto" and case.required:
         constraint = prepare(plan(form, case, "required").constraint or Constraint("regex", ""))
         assert accepts(constraint.compiled, case.raw.encode())
 
@@ -185,11 +190,11 @@ class _Vocabulary:
         return list(data.encode() if isinstance(data, str) else data)
 
 
-def walk(turn: TurnPlan, rng: random.Random, *, control: bool) -> str | None:
-    """A random output under the plan's constraint; None if it does not come to an end. With `control` all marks are control
-    tokens of the vocabulary, else none is."""
+def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str]) -> str | None:
+    """A random output under the plan's constraint; None if it does not come to an end. `control` are the vocabulary's control
+    tokens."""
     assert turn.constraint is not None
-    vocabulary = _Vocabulary(turn.preserved if control else ())
+    vocabulary = _Vocabulary(control)
     compiled = prepare(turn.constraint, preserved=vocabulary.control).compiled
     matcher = LLMatcher(LLTokenizer(TokenizerWrapper(vocabulary)), compiled, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
@@ -219,14 +224,15 @@ def walk(turn: TurnPlan, rng: random.Random, *, control: bool) -> str | None:
     return None
 
 
-def check_walks(family: Family, *, control: bool, n: int = 6) -> None:
+def check_walks(family: Family, *, control: bool, n: int = 4) -> None:
     """What the grammar of required calls makes up is read as calls of tools that are there, with arguments they take."""
     tools = {tool.name: tool for tool in family.tools}
     request = TurnRequest(tools=tuple(family.tools), choice="required", prompt=family.prompt)
     turn = family.format.plan(request)
+    marks = (family.control or turn.preserved) if control else ()
     done = 0
     for seed in range(n):
-        raw = walk(turn, random.Random(seed), control=control)
+        raw = walk(turn, random.Random(seed), control=marks)
         if raw is None:
             continue
         done += 1

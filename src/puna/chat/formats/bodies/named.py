@@ -54,7 +54,8 @@ class Named:
 
     @property
     def closing(self) -> tuple[str, ...]:
-        return ()
+        found = (text.strip() for text in (self.before, self.behind, self.after, *self.extra))
+        return tuple(text for text in found if text.startswith(("<", "[")))
 
     def node(self, tool: Tool) -> Node:
         return seq(self.before, self.spell(tool.name), self.behind, arguments(tool), self.after)
@@ -67,7 +68,7 @@ class _NamedReader:
     def __init__(self, body: Named, closers: Sequence[str]) -> None:
         self._body = body
         self._before, self._behind, self._after = body.before.strip(), body.behind.strip(), body.after.strip()
-        self._name_marks = marks_of(self._behind or "{", *closers)
+        self._name_marks = marks_of(self._behind, "{", *closers)
         self._after_marks = marks_of(self._after)
         self._taken: list[str] = []
         self._length = 0
@@ -100,7 +101,7 @@ class _NamedReader:
         self._length += len(text)
         if mark:
             name, own_id = self._body.read(self.held.strip())
-            if mark == (self._behind or "{") and name and len(name.split()) == 1:
+            if mark in (self._behind, "{") and name and len(name.split()) == 1:
                 out.begin(name, own_id)
                 scanner.take(self._behind)
                 self._step = self._arguments

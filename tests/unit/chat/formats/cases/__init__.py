@@ -5,6 +5,32 @@ Each module has `FAMILY`, a `Family` of `tests.unit.chat.formats.harness` with a
 
 from __future__ import annotations
 
-from tests.unit.chat.formats.cases import generic, hermes, qwen_xml
+from tests.unit.chat.formats.cases import (
+    deepseek_r1,
+    deepseek_v3_1,
+    deepseek_v3_2,
+    deepseek_v4,
+    generic,
+    gpt_oss,
+    hermes,
+    llama3,
+    mistral,
+    mistral_ids,
+    mistral_nemo,
+    qwen_xml,
+)
 
-MODULES = (hermes, qwen_xml, generic)
+MODULES = (
+    deepseek_r1,
+    deepseek_v3_1,
+    deepseek_v3_2,
+    deepseek_v4,
+    generic,
+    gpt_oss,
+    hermes,
+    llama3,
+    mistral,
+    mistral_ids,
+    mistral_nemo,
+    qwen_xml,
+)

@@ -1,0 +1,132 @@
+"""A Python literal that arrives in pieces, written as JSON on the way."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from puna.chat.formats.json_text import escaped
+from puna.chat.formats.scanner import Scanner
+
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_WORD = re.compile(r"[^\s,\[\](){}:'\"=]+")
+_IN_STRING = re.compile(r"[^\\'\"]+")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
+_CODES = {"x": 2, "u": 4, "U": 8}
+_CLOSES = {"[": "]", "(": "]", "{": "}"}
+
+
+class PythonValue:
+    """Takes one literal: a string, a number, a list, a dictionary. Words that mean nothing become strings."""
+
+    def __init__(self) -> None:
+        self._stack: list[str] = []
+        """The JSON brackets that are open, by what closes them."""
+        self._quote = ""
+        self._escape = ""
+        """An escape that is not complete; backslash included."""
+        self._high = ""
+        """The first half of a pair of surrogates."""
+        self._word = ""
+        self._comma = False
+        """Whether a comma came that nothing has followed yet."""
+        self.done = False
+
+    def read(self, scanner: Scanner) -> str:
+        """The next piece of JSON; nothing of what follows the value is taken."""
+        parts: list[str] = []
+        while not self.done and not scanner.empty:
+            parts.append(self._in_string(scanner) if self._quote else self._step(scanner))
+        return "".join(parts)
+
+    def _step(self, scanner: Scanner) -> str:
+        part = scanner.match(_WORD)
+        if part:
+            self._word += part
+            return ""
+        if self._word:
+            return self._end_of_word()
+        char = scanner.peek()
+        if char in "])}":
+            if not self._stack:
+                self.done = True
+                return ""
+            scanner.char()
+            self._comma = False
+            return self._closed(self._stack.pop())
+        if not self._stack and char == ",":
+            self.done = True
+            return ""
+        scanner.char()
+        if char in "'\"":
+            self._quote = char
+            return self._separated('"')
+        if char in _CLOSES:
+            opened = self._separated("{" if char == "{" else "[")
+            self._stack.append(_CLOSES[char])
+            return opened
+        if char == ",":
+            self._comma = True
+        return ": " if char == ":" else ""
+
+    def _separated(self, text: str) -> str:
+        comma, self._comma = self._comma, False
+        return ", " + text if comma else text
+
+    def _closed(self, text: str) -> str:
+        self.done = not self._stack
+        return text
+
+    def _end_of_word(self) -> str:
+        word, self._word = self._word, ""
+        word = _WORDS.get(word, word)
+        try:
+            msgspec.json.decode(word)
+        except msgspec.DecodeError:
+            word = f'"{escaped(word)}"'
+        return self._closed(self._separated(word))
+
+    def _in_string(self, scanner: Scanner) -> str:
+        if self._escape:
+            return self._escaped(scanner)
+        part = scanner.match(_IN_STRING)
+        if part:
+            return escaped(part)
+        char = scanner.char()
+        if char == "\\":
+            self._escape = char
+            return ""
+        if char == self._quote:
+            self._quote = ""
+            return self._closed('"')
+        return escaped(char)
+
+    def _escaped(self, scanner: Scanner) -> str:
+        if len(self._escape) == 1:
+            char = scanner.char()
+            if char in _CODES:
+                self._escape += char
+                return ""
+            self._escape = ""
+            return escaped(_ESCAPES.get(char, char if char in "\\'\"" else "\\" + char))
+        wanted = _CODES[self._escape[1]] - (len(self._escape) - 2)
+        while wanted and not scanner.empty and _HEX.match(scanner.peek()):
+            self._escape += scanner.char()
+            wanted -= 1
+        if wanted and scanner.empty:
+            return ""
+        text, self._escape = self._escape, ""
+        return escaped(text) if wanted else self._code(int(text[2:], 16))
+
+    def _code(self, code: int) -> str:
+        high, self._high = self._high, ""
+        if 0xD800 <= code < 0xDC00:
+            self._high = chr(code)
+            return ""
+        if 0xDC00 <= code < 0xE000:
+            if not high:
+                return "\ufffd"
+            return (high + chr(code)).encode("utf-16", "surrogatepass").decode("utf-16")
+        return escaped(chr(code)) if code <= 0x10FFFF else "\ufffd"

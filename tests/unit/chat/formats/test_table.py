@@ -1,0 +1,76 @@
+"""Which template speaks which format, and what a plan says beside its grammar."""
+
+from __future__ import annotations
+
+import pytest
+
+from puna.chat.formats.plan import Choice, TurnRequest
+from puna.chat.formats.table import NAMES, TABLE, choose_format
+from tests.unit.chat.formats.harness import TOOLS
+from tests.unit.chat.helpers import each_template, real
+
+CHOICES: tuple[Choice, ...] = ("none", "auto", "required")
+
+SPOKEN = {
+    "Bielik-11B-v3.0-Instruct": "hermes",
+    "MiMo-VL": "hermes",
+    "Mistral-Small-3.2-24B-Instruct-2506": "mistral",
+    "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16": "qwen-xml",
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes",
+    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "hermes",
+    "Qwen-QwQ-32B": "hermes",
+    "Qwen-Qwen2.5-7B-Instruct": "hermes",
+    "Qwen-Qwen3-0.6B": "hermes",
+    "Qwen3-Coder": "qwen-xml",
+    "Qwen3.5-4B": "qwen-xml",
+    "Reka-Edge": "hermes",
+    "StepFun3.5-Flash": "qwen-xml",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "deepseek-r1",
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": "deepseek-r1",
+    "deepseek-ai-DeepSeek-V3.1": "deepseek-v3.1",
+    "deepseek-ai-DeepSeek-V3.2": "deepseek-v3.2",
+    "deepseek-ai-DeepSeek-V4": "deepseek-v4",
+    "deepseek-ai-DeepSeek-V4-Flash-0731": "deepseek-v4",
+    "google-gemma-2-2b-it": "generic",
+    "ibm-granite-granite-4.0": "hermes",
+    "ibm-granite-granite-4.1": "hermes",
+    "llama-cpp-deepseek-r1": "deepseek-r1",
+    "meta-llama-Llama-3.1-8B-Instruct": "llama3",
+    "meta-llama-Llama-3.2-3B-Instruct": "llama3",
+    "meta-llama-Llama-3.3-70B-Instruct": "llama3",
+    "microsoft-Phi-3.5-mini-instruct": "generic",
+    "mistralai-Ministral-3-14B-Reasoning-2512": "mistral",
+    "mistralai-Mistral-Nemo-Instruct-2407": "mistral-nemo",
+    "openai-gpt-oss-120b": "gpt-oss",
+    "unsloth-mistral-Devstral-Small-2507": "mistral",
+}
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_a_real_template_is_known(name: str) -> None:
+    assert choose_format(real(name).source).name == SPOKEN[name]
+
+
+@each_template
+def test_every_template_has_a_format_that_can_plan(name: str) -> None:
+    form = choose_format(real(name).source)
+    for choice in CHOICES:
+        turn = form.plan(TurnRequest(tools=TOOLS, choice=choice))
+        assert turn.format == form.name
+        assert (turn.constraint is not None and bool(turn.constraint.triggers)) == (choice == "auto")
+    assert form.plan(TurnRequest()).constraint is None
+
+
+def test_every_name_can_be_asked_for() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(TABLE) + 1
+    for name in NAMES:
+        assert choose_format("", name).name.startswith(name)
+
+
+def test_an_unknown_name_is_an_error() -> None:
+    with pytest.raises(KeyError, match="klingon"):
+        choose_format("", "klingon")
+
+
+def test_tags_in_comments_are_none() -> None:
+    assert choose_format("{# <think></think> #}{{ messages }}").plan(TurnRequest()).thinking is None
