@@ -200,14 +200,14 @@ def _thinking(plan: TurnPlan, turn: ChatTurn, tokenizer: Tokenizer) -> Thinking 
     options, budget = turn.reasoning, _budget(turn)
     if plan.thinking is None or (budget < 0 and not options.controlled):
         return None
-    begin, end = plan.thinking
+    thoughts = plan.thinking
     message = "" if options.disabled else options.message
     return Thinking(
-        begin=begin,
-        end=end,
+        begin=thoughts.begin,
+        end=thoughts.end,
         before=plan.forced_open,
         budget=budget,
-        close=tuple(tokenizer.tokenize(end, add_special=False, parse_special=True)),
+        close=tuple(tokenizer.tokenize(thoughts.closing, add_special=False, parse_special=True)),
         message=tuple(tokenizer.tokenize(message, add_special=False, parse_special=False)) if message else (),
     )
 

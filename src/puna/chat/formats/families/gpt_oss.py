@@ -53,7 +53,7 @@ class Harmony:
             parser=lambda: HarmonyParser(calls=calls, separate=request.separate_reasoning),
             constraint=_constraint(request),
             preserved=_ALL,
-            thinking=Thoughts(_ANALYSIS, END, closing=f"{_NEXT}{_FINAL}"),
+            thinking=Thoughts(_ANALYSIS, END, closing=_NEXT),
         )
 
 
