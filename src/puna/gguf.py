@@ -136,7 +136,7 @@ def _opened(name: str, what: str = "model") -> Iterator[BinaryIO]:
     """A file that begins as a GGUF file does; what goes wrong with it is a `StartupError` in words."""
     try:
         if Path(name).is_dir():
-            raise StartupError(f"{name} is a folder, not a {what} file")
+            raise StartupError(f"{name} is a folder, not a file")
         with open(name, "rb") as file:
             problem = _wrong_start(file.read(12), os.fstat(file.fileno()).st_size)
             if problem:

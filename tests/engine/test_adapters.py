@@ -195,8 +195,8 @@ def test_a_scale_that_breaks_the_numbers_ends_its_own_request_only(driver: Drive
     driver.run(until=lambda: all(answer.tokens for answer in beside))
     broken = driver.ask_beside("this cannot be", lora=((0, scale),), max_tokens=5, sampling=SCORED)
     driver.run()
-    if broken.end == "error":
-        assert "smaller scales" in broken.error
+    assert broken.end == "error"
+    assert "smaller scales" in broken.error
     assert [len(answer.tokens) for answer in beside] == [30, 30]
     assert set(beside[0].tokens) <= set(WORDS[0])
     for n in range(4):  # every seat

@@ -16,6 +16,9 @@ FIXED_CHUNK = 64
 SCORED_CHUNK = 64
 """Most prompt tokens in a step whose probabilities are wanted: each takes a row of logits over the vocabulary."""
 
+TURN = 4
+"""Most steps that adapters get before others have theirs: a change of adapters costs the engine about as much as a step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -50,7 +53,9 @@ class Scheduler:
         self.can_cut = can_cut
         self._share_at_least = share_at_least
         self._turns: list[Hashable] = []
-        """Groups of sequences that take turns, the next one first."""
+        """Groups of sequences that take turns, the one whose turn it is first."""
+        self._turn: tuple[Hashable, int] = (None, 0)
+        """Whose turn it was last, and how many steps it has lasted."""
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         """In order of admission."""
@@ -161,17 +166,24 @@ class Scheduler:
         Of the budget the oldest prompt gets at least half, so that it always advances; the rest goes to the prompts
         with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
 
-        Only what is computed under the same adapters shares a step: such groups take turns. So do deterministic requests,
-        each in steps of its own. Groups that read prompts share the budget, since streams wait for all of them.
+        Only what is computed under the same adapters shares a step: such groups take turns, of one step that reads prompts
+        or of some that do not. So do deterministic requests, each in steps of its own. Groups that read prompts share the
+        budget, since streams wait for all of them.
         """
         groups = self._groups()
         group = self._next(groups)
         if not group:
             return Plan((), 0, 0)
         if group[0].generation.deterministic:
-            return self._plan_alone(group[0])
-        reading = sum(any(not s.decoding for s in others) for others in groups.values())
-        return self._plan_shared(group, max(1, prefill_budget // max(1, reading)), capacity)
+            plan = self._plan_alone(group[0])
+        else:
+            reading = sum(any(not s.decoding for s in others) for others in groups.values())
+            plan = self._plan_shared(group, max(1, prefill_budget // max(1, reading)), capacity)
+        alike = len({others[0].adapters for others in groups.values()}) == 1
+        if alike or plan.n_prefill or self._turn[1] == TURN:
+            self._turns.append(self._turns.pop(0))
+            self._turn = (None, 0)
+        return plan
 
     def _groups(self) -> dict[Hashable, list[Sequence]]:
         """Running sequences with something to compute, by what they can share a step with."""
@@ -183,12 +195,12 @@ class Scheduler:
         return groups
 
     def _next(self, groups: dict[Hashable, list[Sequence]]) -> list[Sequence]:
-        """The group whose turn it is. A new one gets its first turn after those that were there before."""
+        """The group whose turn it is; counts the step. A new one gets its first turn after those that were there before."""
         self._turns = [*(key for key in self._turns if key in groups), *(key for key in groups if key not in self._turns)]
         if not self._turns:
             return []
-        key = self._turns.pop(0)
-        self._turns.append(key)
+        key = self._turns[0]
+        self._turn = (key, self._turn[1] + 1 if self._turn[0] == key else 1)
         return groups[key]
 
     def _plan_shared(self, group: list[Sequence], prefill_budget: int, capacity: int) -> Plan:

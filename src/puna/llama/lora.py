@@ -93,7 +93,7 @@ def _kind(header: Header, architecture: str) -> str:
             return f"its entry {key!r} has the wrong type"
     kind_of_file = header.metadata.get("general.type", "")
     if kind_of_file != "adapter":
-        return f"the file says it holds {kind_of_file or 'a model'!r}, not an adapter"
+        return f"the file holds a {kind_of_file or 'model'}, not an adapter"
     if header.metadata.get("adapter.type") != "lora":
         return f"it is an adapter of the type {header.metadata.get('adapter.type', '')!r}, not 'lora'"
     if header.architecture != architecture:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from puna.engine.adapters import NO_ADAPTERS, PLAIN, Adapter, Adapters, AdapterSet, Phase, agreement, last_occurrence, without
-from puna.engine.scheduler import Scheduler
+from puna.engine.scheduler import TURN, Scheduler
 from puna.engine.sequence import Sequence
 from puna.errors import InvalidRequest
 from puna.ipc.frames import Submit
@@ -152,9 +152,29 @@ def test_phases_after_tokens_were_taken_out(start: int, count: int, starts: list
 
 def test_a_step_is_of_one_set() -> None:
     scheduler = running(*(decoding(n, lora) for n, lora in enumerate((((0, 1.0),), (), ((0, 1.0),), ((1, 1.0),)))))
-    plans = [scheduler.plan(64, 2048) for _ in range(6)]
-    assert [[piece.sequence.id for piece in plan.pieces] for plan in plans] == [[0, 2], [1], [3]] * 2
-    assert [plan.adapters.scales for plan in plans[:3]] == [((0, 1.0),), (), ((1, 1.0),)]
+    plans = [scheduler.plan(64, 2048) for _ in range(6 * TURN)]
+    turns = [[0, 2]] * TURN + [[1]] * TURN + [[3]] * TURN
+    assert [[piece.sequence.id for piece in plan.pieces] for plan in plans] == turns * 2
+    assert [plan.adapters.scales for plan in plans[::TURN]][:3] == [((0, 1.0),), (), ((1, 1.0),)]
+
+
+def test_a_turn_ends_with_a_step_that_reads() -> None:
+    """Such a step is long: others must not wait for several of them."""
+    reads, streams = sequence(1, ((0, 1.0),), tuple(range(1000))), decoding(2)
+    scheduler = running(reads, streams)
+    seen = []
+    for _ in range(2 * (1 + TURN)):
+        plan = scheduler.plan(50, 2048)
+        seen.append(plan.pieces[0].sequence.id)
+        for piece in plan.pieces:
+            if piece.sequence is reads:
+                reads.n_done += piece.count
+    assert seen == [1, *[2] * TURN] * 2
+
+
+def test_turns_under_the_same_adapters_are_single_steps() -> None:
+    scheduler = running(decoding(1), decoding(2, deterministic=True))
+    assert [scheduler.plan(64, 2048).pieces[0].sequence.id for _ in range(4)] == [1, 2, 1, 2]
 
 
 def test_a_prompt_is_read_up_to_where_other_adapters_apply() -> None:
@@ -179,8 +199,8 @@ def test_deterministic_requests_stop_there_too() -> None:
 def test_groups_that_read_share_the_budget() -> None:
     sets = (((0, 1.0),), ((1, 1.0),))
     scheduler = running(*(sequence(n, sets[n % 2], tuple(range(500))) for n in range(4)), decoding(9))
-    plans = [scheduler.plan(100, 2048) for _ in range(3)]
-    assert sorted(plan.n_prefill for plan in plans) == [0, 50, 50]
+    plans = [scheduler.plan(100, 2048) for _ in range(2 + TURN)]
+    assert sorted(plan.n_prefill for plan in plans) == [0] * TURN + [50, 50]
 
 
 def test_followers_make_no_group() -> None:
@@ -196,12 +216,13 @@ def test_everybody_gets_a_turn_in_every_round(requests: list[tuple[object, bool]
     made = [decoding(n, lora, deterministic=alone) for n, (lora, alone) in enumerate(requests)]
     scheduler = running(*made)
     n_groups = len({one.id if one.generation.deterministic else one.adapters for one in made})
-    turns = Counter(piece.sequence.id for _ in range(2 * n_groups) for piece in scheduler.plan(64, 2048).pieces)
-    assert turns == {one.id: 2 for one in made}
+    steps = TURN if len({one.adapters for one in made}) > 1 else 1
+    turns = Counter(piece.sequence.id for _ in range(2 * n_groups * steps) for piece in scheduler.plan(64, 2048).pieces)
+    assert turns == {one.id: 2 * steps for one in made}
 
 
 def test_a_flood_of_new_sets_starves_nobody() -> None:
-    """One request of an old set beside a seat that gets a request of a new set in every step."""
+    """One request of an old set beside a seat that gets a request of a new set after every step."""
     old = decoding(0)
     scheduler = Scheduler(2)
     scheduler.add(old)
