@@ -6,7 +6,20 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from puna.types import Chunk, EngineStats, FimTokens, Generation, ModelFacts, SlotState, StopType, Timings, TokenProb
+from puna.types import (
+    Chunk,
+    EngineStats,
+    FimTokens,
+    Generation,
+    ModelFacts,
+    SlotAction,
+    SlotOutcome,
+    SlotState,
+    SlotTask,
+    StopType,
+    Timings,
+    TokenProb,
+)
 
 SPECIAL = ("<s>", "</s>", "<|im_start|>", "<|im_end|>")
 BOS, EOS, IM_START, IM_END = range(256, 260)
@@ -158,6 +171,9 @@ class FakeEngine:
     refuse: Callable[[Generation, int], Exception | None] = lambda _generation, _number: None
     streams: list[FakeStream] = field(default_factory=list)
     every_token: list[bool] = field(default_factory=list)
+    tasks: dict[int, SlotTask] = field(default_factory=dict)
+    actions: list[tuple[SlotAction, int, str]] = field(default_factory=list)
+    outcome: SlotOutcome = field(default_factory=SlotOutcome)
 
     @property
     def in_flight(self) -> int:
@@ -170,6 +186,13 @@ class FakeEngine:
     @property
     def last(self) -> Generation:
         return self.streams[-1].generation
+
+    def slot_task(self, slot: int) -> SlotTask | None:
+        return self.tasks.get(slot)
+
+    async def act_on_slot(self, action: SlotAction, slot: int, path: str = "") -> SlotOutcome:
+        self.actions.append((action, slot, path))
+        return self.outcome
 
     def generate(self, generation: Generation, *, every_token: bool = False) -> FakeStream:
         number = len(self.streams)

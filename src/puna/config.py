@@ -43,6 +43,12 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     cache_type_v: str = "f16"
     cache_ram: int = -1
     """Bytes of host memory for resting prompts; -1 for a share of the machine's memory, 0 for none."""
+    cache_dir: str = ""
+    """Folder for prompts that no longer fit in host memory; empty for none."""
+    cache_disk: int = 8 * 1024**3
+    """Most bytes that the files in that folder may take together."""
+    slot_similarity: float = 0.1
+    """The share of a prompt that a slot must have held to be preferred for it; 0 for no preference."""
     mmap: bool = True
     mlock: bool = False
     repack: bool = True
@@ -89,6 +95,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of silence before the first comment line."""
     drain_timeout: float = 30.0
     """Seconds that running answers get to finish after SIGTERM."""
+    slot_save_path: str = ""
+    """Folder that slots are saved to and restored from by name; empty for no such actions."""
     slots_endpoint: bool = True
     slots_prompts: bool = False
     """Whether /slots may show prompt text."""

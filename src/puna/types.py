@@ -299,7 +299,30 @@ class SlotState(msgspec.Struct, frozen=True, kw_only=True):
     """The running request's number within its worker client."""
     n_prompt: int = 0
     n_prompt_done: int = 0
+    n_cached: int = 0
+    """Prompt tokens that did not have to be read."""
     n_decoded: int = 0
+
+
+class SlotTask(msgspec.Struct, frozen=True, kw_only=True):
+    """The request that a slot works on, or last worked on."""
+
+    generation: Generation
+    produced: tuple[int, ...] = ()
+    """Its answer so far."""
+
+
+SlotAction = Literal["save", "restore", "erase"]
+
+
+class SlotOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a slot action did."""
+
+    n_tokens: int = 0
+    """Tokens that were saved, restored or erased."""
+    n_bytes: int = 0
+    """Of the file."""
+    ms: float = 0.0
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -316,6 +339,18 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     cache_tokens: int = 0
     """Prompt tokens that did not have to be read again."""
     cache_evictions: int = 0
+    disk_bytes: int = 0
+    """What this model's files in the cache folder take."""
+    disk_entries: int = 0
+    disk_hits: int = 0
+    """Requests that found a part of their prompt on disk."""
+    disk_writes: int = 0
+    disk_evictions: int = 0
+    """Files that were deleted to make room."""
+    disk_bad: int = 0
+    """Files that were damaged, and deleted."""
+    disk_lost: int = 0
+    """Prompts that could not be written, or not as fast as they came."""
     n_decode: int = 0
     """Calls of the engine's decode."""
     n_busy_slots: int = 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 
 from puna.engine.sequence import common_prefix
+from puna.engine.tiers import Offer, Stored
 from puna.llama.state import State
 from tests.engine.driver import Driver
 
@@ -20,18 +22,35 @@ class Shelf:
     def __init__(self) -> None:
         self.held: dict[tuple[bytes, tuple[int, ...]], State] = {}
         self.n_loads = 0
+        self.seconds = 0.0
+        self.slow = False
+        self.future: Future[Stored | None] = Future()
 
     def store(self, key: bytes, tokens: tuple[int, ...], state: State) -> None:
         self.held[key, tokens] = state
 
-    def find(self, tokens: Sequence[int], key: bytes) -> int:
-        return max((common_prefix(list(tokens), list(one)) for other, one in self.held if other == key), default=0)
+    def find(self, tokens: Sequence[int], key: bytes) -> Offer | None:
+        length = max((common_prefix(list(tokens), list(one)) for other, one in self.held if other == key), default=0)
+        return Offer(length, self.seconds) if length else None
 
-    def load(self, tokens: Sequence[int], key: bytes) -> tuple[tuple[int, ...], State] | None:
+    def fetch(self, tokens: Sequence[int], key: bytes) -> Future[Stored | None]:
         self.n_loads += 1
-        length = self.find(tokens, key)
-        held = next((one for (_, one) in self.held if common_prefix(list(tokens), list(one)) == length), None)
-        return (held, self.held[key, held]) if held is not None and self.held[key, held].size else None
+        held = self.best(tokens, key)
+        self.future = Future()
+        if not self.slow:
+            self.future.set_result((held, self.held[key, held]) if self.held[key, held].size else None)
+        return self.future
+
+    def best(self, tokens: Sequence[int], key: bytes) -> tuple[int, ...]:
+        return max((one for other, one in self.held if other == key), key=lambda one: common_prefix(list(tokens), list(one)))
+
+    def forget(self, tokens: Sequence[int], key: bytes) -> None:
+        for other, one in list(self.held):
+            if other == key and one == tuple(tokens)[: len(one)]:
+                del self.held[other, one]
+
+    def discard(self, tokens: Sequence[int], key: bytes) -> None:
+        del self.held[key, self.best(tokens, key)]
 
 
 def driver(tiny_llama: Path, shelf: Shelf) -> Driver:
@@ -67,3 +86,58 @@ def test_a_damaged_state_from_below_is_read_again_and_gone(tiny_llama: Path) -> 
     answer = engine.ask(PROMPT, force="fine")
     assert (answer.read, engine.text(answer)) == (200, "fine")
     assert len(engine.warnings) == 1
+    assert not shelf.held
+
+
+def test_a_request_waits_for_what_is_below_while_others_go_on(tiny_llama: Path) -> None:
+    shelf = Shelf()
+    engine = driver(tiny_llama, shelf)
+    engine.ask(PROMPT, max_tokens=1)
+    engine.engine.close(0)
+    (entry,) = engine.engine._host.entries()
+    shelf.store(*entry)
+    engine = driver(tiny_llama, shelf)
+    shelf.slow = True
+    waiting, follower = engine.submit(PROMPT, force="one"), engine.submit(PROMPT, force="two")
+    other = engine.ask_beside(PROMPT[::-1], force="three")
+    assert engine.text(other) == "three"
+    assert (waiting.end, follower.end, shelf.n_loads) == ("none", "none", 1)
+    shelf.future.set_result((entry[1], entry[2]))
+    engine.run()
+    assert (engine.text(waiting), engine.text(follower)) == ("one", "two")
+    assert (waiting.cached, follower.cached) == (199, 199)
+    assert engine.stats.disk_hits == 1
+
+
+def test_what_takes_longer_than_reading_stays_below(tiny_llama: Path) -> None:
+    shelf = Shelf()
+    engine = driver(tiny_llama, shelf)
+    engine.ask(PROMPT, max_tokens=1)
+    (entry,) = engine.engine._host.entries()
+    shelf.store(*entry)
+    engine = driver(tiny_llama, shelf)
+    shelf.seconds = 60
+    assert (engine.ask(PROMPT, max_tokens=1).read, shelf.n_loads) == (200, 0)
+
+
+def test_what_is_below_serves_without_host_memory_too(tiny_llama: Path) -> None:
+    shelf = Shelf()
+    engine = driver(tiny_llama, shelf)
+    engine.ask(PROMPT, max_tokens=1)
+    (entry,) = engine.engine._host.entries()
+    shelf.store(*entry)
+    engine = Driver(tiny_llama, cache_ram=0)
+    engine.engine._reuse.lower = shelf
+    answer = engine.ask(PROMPT, force="fine")
+    assert (answer.cached, engine.text(answer)) == (199, "fine")
+
+
+def test_who_leaves_while_waiting_leaves_nothing_behind(tiny_llama: Path) -> None:
+    shelf = Shelf()
+    shelf.store(b"", PROMPT, np.ones(100, np.uint8))
+    shelf.slow = True
+    engine = driver(tiny_llama, shelf)
+    waiting = engine.submit(PROMPT)
+    engine.step()
+    engine.abort(waiting)
+    assert engine.engine.idle

@@ -29,10 +29,10 @@ ERROR_SCHEMA: dict[str, Any] = {
 }
 
 
-def request_body(model: type[BaseModel]) -> dict[str, Any]:
+def request_body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """`openapi_extra` of a route that takes this model as JSON."""
     reference = {"$ref": REFERENCE.format(model=model.__name__)}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": reference}}}}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": reference}}}}
 
 
 def components(models: Iterable[type[BaseModel]]) -> dict[str, Any]:

@@ -12,14 +12,15 @@ from puna.client import admission
 from puna.client.assembly import Assembly
 from puna.client.probation import Probation
 from puna.client.process import COMMAND, Exit
+from puna.client.slots import SlotActions, SlotTable
 from puna.client.stream import Feed, Stream
 from puna.client.supervisor import Supervisor
 from puna.config import EngineSettings
-from puna.errors import PunaError, QueueFull, RequestKilledEngine, Unavailable
+from puna.errors import PunaError, QueueFull, RequestKilledEngine, ServerFault, Unavailable
 from puna.ipc.channel import FrameError
-from puna.ipc.frames import Abort, EndThinking, Output, Step
+from puna.ipc.frames import Abort, EndThinking, Output, SlotDone, Step
 from puna.log import logger
-from puna.types import EngineStats, Generation, ModelFacts, SlotState
+from puna.types import EngineStats, Generation, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
 
 RETRY_FAILED = 5
 """Seconds after which a model that could not be loaded may have been."""
@@ -67,13 +68,12 @@ class EngineClient(Generic[T]):
         """None until the model is loaded; kept while a worker restarts."""
         self.stats = EngineStats()
         """The present worker's own."""
-        self.slots: tuple[SlotState, ...] = ()
-        """Every slot, the idle ones too; empty before the model is loaded."""
-        self._idle: tuple[SlotState, ...] = ()
         self._load_tokenizer = load_tokenizer
         self._tokenizer: T | None = None
         self._max_queue = max_queue
         self._supervisor = Supervisor(settings, command, self)
+        self._slots = SlotTable()
+        self._actions = SlotActions(self._supervisor.send)
         self._probation = Probation()
         self._requests: dict[int, _Request] = {}
         self._next_id = 0
@@ -96,6 +96,24 @@ class EngineClient(Generic[T]):
     def progress(self) -> float:
         """The share of the weights that is loaded, 0 to 1."""
         return self._supervisor.progress
+
+    @property
+    def slots(self) -> tuple[SlotState, ...]:
+        """Every slot, the idle ones too; empty before the model is loaded."""
+        return self._slots.states
+
+    def slot_task(self, slot: int) -> SlotTask | None:
+        """The request that a slot works on or last worked on, if any since the worker's start."""
+        return self._slots.task(slot)
+
+    async def act_on_slot(self, action: SlotAction, slot: int, path: str = "") -> SlotOutcome:
+        """Save a slot's prompt to `path`, restore it from there, or erase it, once the slot is idle.
+
+        Raises Unavailable while there is no worker, InvalidRequest for a file or a slot that is not fit for it, ServerFault.
+        """
+        if self.state != "ready":
+            raise Unavailable("the server is shutting down" if self._stopping else "the engine is not ready")
+        return await self._actions.run(action, slot, path)
 
     @property
     def restarts(self) -> int:
@@ -182,6 +200,7 @@ class EngineClient(Generic[T]):
         """End the answers that still run, with Unavailable, and the worker. May be called more than once."""
         self._stopping = True
         self._end_all(Unavailable("the server is shutting down"))
+        self._actions.fail(Unavailable("the server is shutting down"))
         await self._supervisor.stop()
 
     def _abort(self, id: int) -> None:
@@ -235,7 +254,7 @@ class EngineClient(Generic[T]):
         self._rest(facts)
 
     def _rest(self, facts: ModelFacts) -> None:
-        self._idle = self.slots = tuple(SlotState(id=id) for id in range(facts.n_slots))
+        self._slots.reset(facts.n_slots)
         self.stats = EngineStats()
 
     def ready(self) -> None:
@@ -245,10 +264,7 @@ class EngineClient(Generic[T]):
     def stepped(self, step: Step) -> bool:
         """Hand on what a step brought; whether that was progress for any request."""
         self.stats = step.stats
-        slots = list(self._idle)
-        for slot in step.slots:
-            slots[slot.id] = slot
-        self.slots = tuple(slots)
+        self._slots.take(step.slots, self._assembly)
         progress = False
         for slot in step.slots:
             if slot.busy and slot.n_prompt_done < slot.n_prompt:
@@ -260,6 +276,14 @@ class EngineClient(Generic[T]):
                 progress |= bool(output.tokens) or output.end != "none"
         self._submit()
         return progress
+
+    def slot_done(self, answer: SlotDone) -> None:
+        """A slot job has ended."""
+        self._actions.done(answer)
+
+    def _assembly(self, id: int) -> Assembly | None:
+        request = self._requests.get(id)
+        return request.assembly if request is not None else None
 
     def _put(self, request: _Request, output: Output) -> None:
         assembly = request.assembly
@@ -275,6 +299,7 @@ class EngineClient(Generic[T]):
 
     def died(self, end: Exit, *, blame: bool) -> None:
         """The worker is dead: end the request that killed it, if that is known; the others wait for the next worker."""
+        self._actions.fail(ServerFault("the engine ended meanwhile; slots are as a new one has them: empty"))
         if self.facts is not None:
             self._rest(self.facts)
         if not blame:

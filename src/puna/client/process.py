@@ -16,7 +16,7 @@ from puna.config import EngineSettings
 from puna.errors import PunaError
 from puna.ipc.blackbox import BlackBox, Moment
 from puna.ipc.channel import FrameDecoder, FrameError, encode
-from puna.ipc.frames import Failed, Load, Loading, Ready, Step, ToServer, ToWorker
+from puna.ipc.frames import Close, Failed, Load, Loading, Ready, SlotDone, Step, ToServer, ToWorker
 from puna.log import logger
 from puna.types import ModelFacts
 
@@ -25,6 +25,9 @@ COMMAND = (sys.executable, "-m", "puna.engine.worker")
 TAIL_LINES = 60
 LINE_LENGTH = 500
 """Characters kept of one line that the worker printed."""
+
+WARNING = "puna worker: "
+"""How lines begin that are for whoever runs the server."""
 
 GRACE = 2.0
 """Seconds that a worker gets to end before it is asked more firmly."""
@@ -130,10 +133,17 @@ class WorkerProcess:
     when the server's end of the socket closes, for whatever reason.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, box: BlackBox, on_step: Callable[[Step], None]) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        box: BlackBox,
+        on_step: Callable[[Step], None],
+        on_slot_done: Callable[[SlotDone], None] | None = None,
+    ) -> None:
         self._process = process
         self._box = box
         self._on_step = on_step
+        self._on_slot_done = on_slot_done
         self._transport: asyncio.Transport
         self._on_loading: Callable[[float], None] | None = None
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
@@ -145,9 +155,14 @@ class WorkerProcess:
 
     @classmethod
     async def spawn(
-        cls, settings: EngineSettings, *, on_step: Callable[[Step], None], command: Sequence[str] = COMMAND
+        cls,
+        settings: EngineSettings,
+        *,
+        on_step: Callable[[Step], None],
+        on_slot_done: Callable[[SlotDone], None] | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> WorkerProcess:
-        """Start a worker. `on_step` is called on the event loop for each step, until `wait` returns.
+        """Start a worker. `on_step` is called on the event loop for each step, until `wait` returns; the other likewise.
 
         Raises OSError when the command cannot be run.
         """
@@ -168,7 +183,7 @@ class WorkerProcess:
                     start_new_session=True,
                     env=worker_environment(settings),
                 )
-            worker = cls(process, box, on_step)
+            worker = cls(process, box, on_step, on_slot_done)
             await worker._connect(ours)
         except BaseException:
             # A process that runs by now exits, because its socket is closed.
@@ -217,9 +232,19 @@ class WorkerProcess:
         """Wait for its end. Every frame that it sent has been handed on by then."""
         return await asyncio.shield(self._exit)
 
-    async def stop(self) -> Exit:
-        """End it: close the socket, then SIGTERM, then SIGKILL, each after `GRACE` seconds more."""
+    async def stop(self, flush: float = 0.0) -> Exit:
+        """End it: close the socket, then SIGTERM, then SIGKILL, each after `GRACE` seconds more.
+
+        Before that it gets `flush` seconds to bring resting prompts to the disk.
+        """
         self._stopping = True
+        if flush > 0 and self.alive:
+            self.send(Close(flush))
+            try:
+                await asyncio.wait((self._exit,), timeout=flush + GRACE)
+            except asyncio.CancelledError:
+                self.kill()
+                raise
         self._transport.abort()
         try:
             for ask in (self._process.terminate, self._process.kill):
@@ -246,6 +271,9 @@ class WorkerProcess:
         """Hand on one frame that the worker sent."""
         if isinstance(frame, Step):
             self._on_step(frame)
+        elif isinstance(frame, SlotDone):
+            if self._on_slot_done is not None:
+                self._on_slot_done(frame)
         elif isinstance(frame, Loading):
             if self._on_loading is not None:
                 self._on_loading(frame.progress)
@@ -273,9 +301,12 @@ class WorkerProcess:
 
     def _heard(self, line: bytes) -> None:
         text = line.decode("utf-8", "replace").rstrip()[:LINE_LENGTH]
+        if text.startswith(WARNING):
+            logger.warning("engine: %s", text.removeprefix(WARNING))
+        elif text:
+            logger.debug("engine: %s", text)
         if text:
             self._tail.append(text)
-            logger.debug("engine: %s", text)
 
     async def _watch(self, link: _Link) -> None:
         """Wait for the worker's end and tell it once, after all it had to say."""

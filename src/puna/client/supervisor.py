@@ -12,11 +12,14 @@ from puna.client.backoff import MOST, Backoff
 from puna.client.process import Exit, LoadFailed, WorkerDied, WorkerProcess
 from puna.config import EngineSettings
 from puna.errors import PunaError, StartupError
-from puna.ipc.frames import Load, Step, ToWorker
+from puna.ipc.frames import Load, SlotDone, Step, ToWorker
 from puna.log import logger
 from puna.types import ModelFacts
 
 State = Literal["loading", "ready", "restarting", "failed"]
+
+FLUSH_TIMEOUT = 5.0
+"""Seconds that a worker gets to bring resting prompts to the disk before it ends."""
 
 ADVICE = (
     "the engine was built for another CPU, or by a compiler that miscompiles AMX: it goes on in a slower safe mode. "
@@ -37,6 +40,10 @@ class Charge(Protocol):
 
     def stepped(self, step: Step) -> bool:
         """The worker took a step; whether that brought any request further."""
+        ...
+
+    def slot_done(self, answer: SlotDone) -> None:
+        """The worker has done, or refused, a slot job."""
         ...
 
     def died(self, end: Exit, *, blame: bool) -> None:
@@ -169,7 +176,9 @@ class Supervisor:
         return worker
 
     async def _spawn(self) -> WorkerProcess:
-        spawning = asyncio.create_task(WorkerProcess.spawn(self._settings, on_step=self._stepped, command=self._command))
+        spawning = asyncio.create_task(
+            WorkerProcess.spawn(self._settings, on_step=self._stepped, on_slot_done=self._charge.slot_done, command=self._command)
+        )
         try:
             self._worker = await asyncio.shield(spawning)
         except OSError as error:
@@ -208,7 +217,8 @@ class Supervisor:
 
     async def _end_worker(self) -> None:
         if self._worker is not None:
-            await self._worker.stop()
+            flush = FLUSH_TIMEOUT if self._settings.cache_dir and self.state == "ready" else 0.0
+            await self._worker.stop(flush)
 
 
 def _last_words(end: Exit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from puna import machine
 from puna.config import EngineSettings
@@ -19,11 +20,17 @@ from puna.engine.adapter_files import (
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
+from puna.engine.disk.folder import StateFolder
+from puna.engine.disk.identity import identify
+from puna.engine.disk.jobs import FileThread
+from puna.engine.disk.statefile import Identity
+from puna.engine.disk.tier import DiskTier
 from puna.engine.loop import Engine
 from puna.engine.memory import SplitMemory, UnifiedMemory
 from puna.engine.recorder import Recorder
 from puna.engine.runner import Runner
 from puna.engine.scheduler import Scheduler
+from puna.engine.slots import SlotBoard
 from puna.engine.tiers import HostTier
 from puna.errors import StartupError
 from puna.llama import library
@@ -34,6 +41,12 @@ from puna.llama.lora import Lora
 from puna.llama.model import Model
 from puna.llama.state import StateShape
 from puna.types import AdapterFacts, ModelFacts
+
+LEAST_PENDING = 64 << 20
+"""Bytes that may wait to be written to disk on the smallest machine."""
+
+SCAN_WAIT = 3.0
+"""Seconds that a start may wait to know what is on disk."""
 
 
 def assemble(
@@ -69,18 +82,68 @@ def assemble(
     scales = initial_scales(settings)
     check_numbers(context, [(lora, scale) for lora, scale in zip(loras, scales, strict=True) if scale], vector)
     memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
+    host = HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut, shape=shape)
+    files = FileThread()
+    identity = _identify(model, settings, size)
+    disk = _open_disk(settings, identity, files, host, can_cut=model.can_cut, warn=warn)
     engine = Engine(
         vocab=model.vocab,
         arena=Arena(size, make, context, memory, Runner(context, settings.n_batch, loras), warn),
-        scheduler=Scheduler(size.n_slots, can_cut=model.can_cut, share_at_least=settings.slots_wait_share),
+        scheduler=Scheduler(
+            size.n_slots,
+            can_cut=model.can_cut,
+            share_at_least=settings.slots_wait_share,
+            slots=SlotBoard(size.n_slots, settings.slot_similarity),
+        ),
         budget=StepBudget(n_ubatch=settings.n_ubatch),
-        host=HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut, shape=shape),
+        host=host,
         constraints=constraints,
         adapters=known_adapters(loras, vector),
+        files=files,
+        identity=identity,
+        disk=disk,
         recorder=recorder,
         warn=warn,
     )
     return engine, _facts(model, settings, size, adapter_facts(loras, scales), safe_mode=safe_mode)
+
+
+def _identify(model: Model, settings: EngineSettings, size: sizing.Size) -> Identity:
+    """What states of this model in this context belong to. Raises `StartupError` if the file cannot be read any more."""
+    context: dict[str, object] = {
+        "engine": library.version(),
+        "keys": settings.cache_type_k,
+        "values": settings.cache_type_v,
+        "RoPE scaling": settings.rope_scaling,
+        "RoPE base": settings.rope_freq_base,
+        "RoPE scale": settings.rope_freq_scale,
+    }
+    if not model.can_cut:  # such states are taken as they are, so the context has to be of the same make
+        context |= {"layout": "unified" if _unified(settings) else "split", "slots": size.n_slots}
+        context |= {"flash attention": str(_flash_attention(settings, size.n_ctx))}
+    try:
+        return identify(settings.model, model.metadata, context)
+    except OSError as error:
+        raise StartupError(f"{settings.model} cannot be read: {error.strerror or error}") from error
+
+
+def _open_disk(
+    settings: EngineSettings,
+    identity: Identity,
+    files: FileThread,
+    host: HostTier,
+    *,
+    can_cut: bool,
+    warn: Callable[[str], None],
+) -> DiskTier | None:
+    """The tier below host memory, if there is to be one."""
+    if not settings.cache_dir:
+        return None
+    folder = StateFolder(Path(settings.cache_dir), settings.cache_disk)
+    disk = DiskTier(folder, identity, files, can_cut=can_cut, most_pending=max(host.capacity // 4, LEAST_PENDING), warn=warn)
+    disk.start(SCAN_WAIT)
+    host.on_evict = disk.store
+    return disk
 
 
 def warm_up(context: Context) -> StateShape | None:

@@ -6,31 +6,38 @@ import time
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Literal
 
 from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
+from puna.engine.disk.jobs import FileThread
+from puna.engine.disk.statefile import Identity
+from puna.engine.disk.tier import DiskTier
 from puna.engine.length import ContextLength
+from puna.engine.outbox import Blame, Outbox
 from puna.engine.recorder import Recorder
 from puna.engine.reuse import PrefixReuse
-from puna.engine.sampling import Choice, TokenSampler, before_chain
+from puna.engine.sampling import TokenSampler, before_chain
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
 from puna.engine.shift import choose_shift
-from puna.engine.stats import Counters, slot_states
+from puna.engine.slotjobs import SlotJobs
+from puna.engine.slots import SlotPrompt
+from puna.engine.stats import Counters, slot_state, slot_states
 from puna.engine.tiers import HostTier
 from puna.errors import InvalidRequest
-from puna.ipc.frames import Abort, EndThinking, Output, Step, Submit
+from puna.ipc.frames import Abort, EndThinking, Step, Submit
 from puna.llama.context import DecodeError, NoRoom
 from puna.llama.sampler import Candidates
 from puna.llama.vocab import Vocab
-from puna.types import Progress, StopType, Timings
+from puna.types import StopType
 
-Blame = Literal["invalid", "fault"]
 COMPILE_WAIT = 0.02
 """Seconds that a step waits for a grammar to be compiled when there is nothing else to do."""
+
+FILE_WAIT = 0.02
+"""Seconds that a step waits for work on files when there is nothing else to do."""
 
 MOST_FORCED = 64
 """Most tokens that one step appends to a sequence."""
@@ -51,6 +58,9 @@ class Engine:
         host: HostTier,
         constraints: ConstraintFactory,
         adapters: Adapters,
+        files: FileThread,
+        identity: Identity,
+        disk: DiskTier | None,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
@@ -70,7 +80,10 @@ class Engine:
         self._counters = Counters()
         self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn, can_cut=scheduler.can_cut)
         self._length = ContextLength(arena, scheduler, self._preempt)
-        self._outputs: list[Output] = []
+        self._reuse.lower = self._disk = disk
+        self._files = files
+        self.slot_jobs = SlotJobs(scheduler.slots, host, self._reuse, files, identity, base=adapters.base)
+        self._outbox = Outbox()
 
     # requests
 
@@ -99,32 +112,42 @@ class Engine:
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._scheduler.running or self._scheduler.waiting or self._compiling)
+        return not (self._scheduler.running or self._scheduler.waiting or self._compiling) and self.slot_jobs.idle
+
+    def close(self, seconds: float) -> int:
+        """End everything and bring what rests in host memory to the disk, within so many seconds; how much is lost."""
+        for sequence in list(self._scheduler.running):
+            self._release(sequence)
+        return self._disk.flush(self._host.entries(), seconds) if self._disk is not None else 0
 
     # one step
 
     def step(self) -> Step:
         """Admit, plan, run and apply once. Never raises for a request's fault: that ends the request alone."""
-        self._outputs = []
         self._queue_compiled()
+        busy = {sequence.slot for sequence in self._scheduler.running}
+        self._scheduler.waiting.extendleft(self.slot_jobs.advance(busy, self._arena.limit))
         for sequence in self._scheduler.admit():
             self._make_length()  # first, so that what is kept of its prompt has room
             if sequence.seat >= 0:
                 self._start(sequence)
         self._make_length()
+        self._reuse.serve_arrivals()
         self._reuse.serve_followers()
         self._close_gap()
         self._shift()
         plan = self._plan()
         if plan.pieces:
             self._run(plan)
+        elif not self.idle:
+            self._files.wait(FILE_WAIT)
         self._recorder.record("idle", ())
         return self.report()
 
     def report(self) -> Step:
         """A frame with the outputs so far and the present state."""
-        outputs, self._outputs = tuple(self._outputs), []
-        return Step(outputs, self._counters.snapshot(self._scheduler, self._host), slot_states(self._scheduler))
+        stats = self._counters.snapshot(self._scheduler, self._host, self._disk)
+        return Step(self._outbox.take(), stats, slot_states(self._scheduler))
 
     def _queue_compiled(self) -> None:
         """Let requests queue whose grammars are compiled; wait a moment for one if there is nothing else to do."""
@@ -205,7 +228,7 @@ class Engine:
         for piece in plan.pieces:
             if piece.sequence in computed.overflowed:
                 continue
-            self._report_progress(piece.sequence)
+            self._outbox.progress(piece.sequence)
             if piece.sequence.enters_phase:
                 self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
             self._reuse.checkpoint(piece.sequence)
@@ -231,8 +254,9 @@ class Engine:
         if sequence.sampler is not None:  # it was preempted and goes on with what it had
             return
         request = sequence.generation
-        sequence.cache_key = self._adapters.base
-        sequence.phases = self._adapters.phases(request.lora, request.prompt)
+        if not sequence.internal:
+            sequence.cache_key = self._adapters.base
+            sequence.phases = self._adapters.phases(request.lora, request.prompt)
         matcher = self._constraints.make(request.constraint) if request.constraint else None
         sequence.sampler = sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
         most = 1 if request.deterministic else MOST_FORCED
@@ -276,7 +300,10 @@ class Engine:
         sequence.tokens += tokens
         sequence.n_fresh = len(tokens)
         self._counters.predicted_tokens += len(tokens)
-        self._emit(sequence, choice, first)
+        end = self._end_after_token(sequence)
+        self._outbox.chosen(sequence, choice, end, first=first)
+        if end != "none":
+            self._release(sequence)
 
     def _most(self, sequence: Sequence) -> int:
         """How many tokens a sequence may still get; a step's forced ones must also fit a batch beside everybody's."""
@@ -287,22 +314,6 @@ class Engine:
         if limit > 0:
             left = min(left, limit - sequence.n_produced)
         return max(1, min(left, MOST_FORCED))
-
-    def _emit(self, sequence: Sequence, choice: Choice, first: bool) -> None:
-        end = self._end_after_token(sequence)
-        self._outputs.append(
-            Output(
-                id=sequence.id,
-                tokens=(choice.token, *choice.forced),
-                probs=(choice.prob,) if choice.prob else (),
-                end=end,
-                truncated=sequence.n_dropped > 0,
-                slot=sequence.slot,
-                timings=self._timings(sequence) if first or end != "none" else None,
-            )
-        )
-        if end != "none":
-            self._release(sequence)
 
     def _end_after_token(self, sequence: Sequence) -> StopType:
         limit = sequence.generation.max_tokens
@@ -321,40 +332,27 @@ class Engine:
         )
         if probs:
             sequence.n_scored = last
-            self._outputs.append(Output(id=sequence.id, prompt_probs=probs, slot=sequence.slot))
-
-    def _report_progress(self, sequence: Sequence) -> None:
-        done = min(sequence.n_done, sequence.n_prompt)
-        if not sequence.generation.want_progress or done == sequence.last_progress:
-            return
-        sequence.last_progress = done
-        elapsed = 1000 * (time.monotonic() - sequence.started)
-        progress = Progress(sequence.n_prompt, sequence.n_cached, done, elapsed)
-        self._outputs.append(Output(id=sequence.id, progress=progress, slot=sequence.slot))
+            self._outbox.scored(sequence, probs)
 
     # ending
 
     def _end(self, sequence: Sequence, end: StopType) -> None:
-        self._outputs.append(
-            Output(
-                id=sequence.id,
-                end=end,
-                truncated=sequence.n_dropped > 0,
-                slot=sequence.slot,
-                timings=self._timings(sequence),
-            )
-        )
+        self._outbox.ended(sequence, end)
         self._release(sequence)
 
     def _fail(self, sequence: Sequence, message: str, kind: Blame) -> None:
-        self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind=kind, slot=sequence.slot))
-        self._release(sequence, keep=False)
+        self._outbox.failed(sequence, message, kind)
+        self._release(sequence, error=message)
 
-    def _release(self, sequence: Sequence, *, keep: bool = True) -> None:
-        """Give back a sequence's seat. What it holds goes to host memory first, unless that is not wanted."""
+    def _release(self, sequence: Sequence, *, error: str = "") -> None:
+        """Give back a sequence's seat. What it holds goes to host memory first, unless there was an error."""
         self._scheduler.remove(sequence)
         if sequence.seat >= 0:
-            if keep:
+            if sequence.internal:
+                self.slot_jobs.read(sequence, None if error else self._memory.rest(sequence.seat), error)
+            else:
+                self._leave_slot(sequence, held=not error)
+            if not error:
                 self._reuse.keep(sequence)
             self._memory.drop(sequence.seat)
             sequence.seat = -1
@@ -378,18 +376,16 @@ class Engine:
 
     def _preempt(self, sequence: Sequence) -> None:
         """Send a running sequence back to the queue; it goes on later with what rests in host memory."""
+        if not sequence.internal:
+            self._leave_slot(sequence, held=True)
         self._reuse.keep(sequence)
         self._memory.drop(sequence.seat)
         self._scheduler.preempt(sequence)
 
-    def _timings(self, sequence: Sequence) -> Timings:
-        now = time.monotonic()
-        first = sequence.first_token or now
-        return Timings(
-            cache_n=sequence.n_cached,
-            prompt_n=sequence.n_prompt - sequence.n_cached,
-            prompt_ms=1000 * (first - sequence.started),
-            predicted_n=sequence.n_produced,
-            predicted_ms=1000 * (now - first),
-            queue_ms=1000 * (sequence.started - sequence.arrived),
-        )
+    def _leave_slot(self, sequence: Sequence, *, held: bool) -> None:
+        """Note what a slot holds that is about to be left, unless nothing has come into it."""
+        if sequence.n_done:
+            key = sequence.key_at(sequence.n_done)
+            tokens = SlotPrompt(sequence.tokens[: sequence.n_done], key, sequence.cache_key, sequence.phases)
+            self._scheduler.slots.leave(sequence.slot, tokens if held else None, slot_state(sequence, busy=False))
+            self._reuse.pins.drop(sequence.slot)

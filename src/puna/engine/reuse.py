@@ -1,21 +1,23 @@
-"""Not reading again what was read before: prefixes from running sequences, from leaders, from host memory."""
+"""Not reading again what was read before: prefixes from running sequences, from leaders, from host memory, from disk."""
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
+from operator import itemgetter
 
 from puna.engine.checkpoints import choose_checkpoints
 from puna.engine.memory import Memory, MemoryFault
+from puna.engine.pins import Pin, Pins
 from puna.engine.scheduler import Scheduler
-from puna.engine.sequence import Sequence
+from puna.engine.sequence import Sequence, common_prefix
 from puna.engine.stats import Counters
-from puna.engine.tiers import Found, HostTier, LowerTier
+from puna.engine.tiers import Found, HostTier, LowerTier, Stored
 from puna.llama.context import DecodeError
-from puna.llama.state import StateFormatError
+from puna.llama.state import State, StateFormatError
 
-LOWER_GAIN = 64
-"""Tokens of reading that a lookup in the tier below host memory must spare to be worth its time."""
+LEAST_FETCHED = 16
+"""Fewer tokens than this are read again rather than brought from below host memory."""
 
 
 class PrefixReuse:
@@ -33,6 +35,7 @@ class PrefixReuse:
     ) -> None:
         self.lower: LowerTier | None = None
         """Where to look for what host memory does not have."""
+        self.pins = Pins()
         self._scheduler = scheduler
         self._memory = memory
         self._host = host
@@ -40,24 +43,31 @@ class PrefixReuse:
         self._warn = warn
         self._can_cut = can_cut
 
-    def find(self, sequence: Sequence) -> None:
+    def find(self, sequence: Sequence, *, below: bool = True) -> None:
         """Give a sequence in an empty seat the longest known prefix, or a leader to wait for.
 
-        Nothing to one that wants to see its whole prompt computed, or computed in its own way.
+        Nothing to one that wants to see its whole prompt computed, or computed in its own way. With `below` it may wait
+        for what lies below host memory.
         """
         wanted = sequence.generation
         if not wanted.cache_prompt or wanted.prompt_probs or wanted.deterministic or sequence.n_dropped:
             return
-        stored = self._find_stored(sequence)
-        n_stored = stored.length if stored else 0
+        stored, n_stored = self._find_stored(sequence)
+        pin, n_pinned = self._find_pinned(sequence)
+        n_rested = max(n_stored, n_pinned)
         leader, n_shared = self._scheduler.best_running(sequence)
         n_now = min(n_shared, leader.n_done) if leader else 0
-        if leader and self._scheduler.should_wait(leader, n_shared, max(n_stored, n_now)):
+        waits = leader is not None and self._scheduler.should_wait(leader, n_shared, max(n_rested, n_now))
+        if below and self._fetch(sequence, n_shared if waits else max(n_rested, n_now)):
+            return
+        if leader and waits:
             sequence.leader, sequence.leader_goal = leader, n_shared
             if not self._can_cut and n_shared not in leader.checkpoints:
                 insort(leader.checkpoints, n_shared)  # what two have in common others may have too
-        elif leader and n_now and n_now >= n_stored:
+        elif leader and n_now and n_now >= n_rested:
             self._copy(leader, [(sequence, n_now)])
+        elif pin is not None and n_pinned > n_stored:
+            self._wake_state(sequence, pin.state, n_pinned)
         elif stored:
             self._wake(sequence, stored)
         if not self._can_cut and self._host.capacity:
@@ -77,6 +87,14 @@ class PrefixReuse:
         if reached and reached[-1] == sequence.n_done:
             self.keep(sequence)
             self._counters.checkpoints += 1
+
+    def serve_arrivals(self) -> None:
+        """Give what was brought from below to those who wait for it."""
+        for sequence in list(self._scheduler.running):
+            if sequence.fetching is not None and sequence.fetching.done():
+                arrived = sequence.fetching.result()
+                sequence.fetching, sequence.arriving = None, 0
+                self._arrive(sequence, arrived, sequence.arriving_key)
 
     def serve_followers(self) -> None:
         """Copy to everybody whose leader has got far enough; look anew for those whose leader has left."""
@@ -112,44 +130,79 @@ class PrefixReuse:
         except (DecodeError, StateFormatError) as error:
             self._warn(f"a prompt could not be kept: {error}")
 
-    def _find_stored(self, sequence: Sequence) -> Found | None:
-        """The longest prefix in host memory, after fetching a longer one from below if there is one.
+    def _beginnings(self, sequence: Sequence) -> list[tuple[list[int], bytes]]:
+        """A prompt, and its beginnings up to where other adapters apply, each with its namespace.
 
-        Where other adapters apply to the prompt's end than to its beginning, that beginning is looked for by itself.
+        The last token is there to be left out: it is computed afresh, or under other adapters.
         """
-        found: Found | None = None
-        for phase in (*sequence.phases[1:], None):
-            tokens = sequence.tokens if phase is None else sequence.tokens[: phase.start + 1]
-            stored = self._find_in(tokens, sequence.key_at(len(tokens) - 1))
-            if stored is not None and (found is None or stored.length > found.length):
-                found = stored
-        return found
+        starts = [sequence.tokens[: phase.start + 1] for phase in sequence.phases[1:]]
+        return [(tokens, sequence.key_at(len(tokens) - 1)) for tokens in (*starts, sequence.tokens)]
 
-    def _find_in(self, tokens: list[int], key: bytes) -> Found | None:
-        """The longest prefix of all but the last token under one key."""
-        stored = self._host.find(tokens, key)
-        if self.lower is None or self._host.capacity == 0:
-            return stored
-        n_stored = stored.length if stored else 0
-        if self.lower.find(tokens[:-1], key) < n_stored + LOWER_GAIN:
-            return stored
-        loaded = self.lower.load(tokens[:-1], key)
-        if loaded is None:
-            return stored
-        try:
-            self._host.put(*loaded, key)
-        except StateFormatError as error:
-            self._warn(f"a prompt from below host memory was not used: {error}")
-        return self._host.find(tokens, key)
+    def _find_stored(self, sequence: Sequence) -> tuple[Found | None, int]:
+        """The longest prefix in host memory, and its length."""
+        found = [one for tokens, key in self._beginnings(sequence) if (one := self._host.find(tokens, key)) is not None]
+        best = max(found, key=lambda one: one.length, default=None)
+        return best, best.length if best else 0
+
+    def _find_pinned(self, sequence: Sequence) -> tuple[Pin | None, int]:
+        """The longest prefix among the restored prompts, and its length."""
+        whole = not self._can_cut
+        return max((self.pins.find(tokens, key, whole=whole) for tokens, key in self._beginnings(sequence)), key=itemgetter(1))
+
+    def _fetch(self, sequence: Sequence, n_known: int) -> bool:
+        """Let a sequence wait for a prefix from below, if that is faster than reading what it has beyond `n_known`."""
+        if self.lower is None:
+            return False
+        for tokens, key in self._beginnings(sequence):
+            offer = self.lower.find(tokens[:-1], key)
+            if offer is None or offer.length - n_known < LEAST_FETCHED or offer.length <= sequence.arriving:
+                continue
+            if offer.length - n_known > offer.seconds * self._counters.prompt_rate:
+                sequence.arriving, sequence.arriving_key = offer.length, key
+                sequence.fetching = self.lower.fetch(tokens[:-1], key)
+        return sequence.fetching is not None
+
+    def _arrive(self, sequence: Sequence, arrived: Stored | None, key: bytes) -> None:
+        """Use what has come, through host memory where that has room for it."""
+        if arrived is not None:
+            tokens, state = arrived
+            try:
+                self._host.put(tokens, state, key)
+            except StateFormatError as error:
+                self._refuse(sequence, len(tokens), error)
+                arrived = None
+            if arrived is not None and not self._host.covers(tokens, key):
+                self._wake_state(sequence, state, common_prefix(list(tokens), sequence.tokens[:-1]))
+                self._counters.disk_hits += sequence.n_cached > 0
+                return
+        self.find(sequence, below=False)
+        self._counters.disk_hits += arrived is not None and sequence.n_cached > 0
 
     def _wake(self, sequence: Sequence, found: Found) -> None:
         try:
-            self._memory.wake(sequence.seat, self._host.load(found), found.length)
-        except (MemoryFault, StateFormatError) as error:
-            self._warn(f"a stored prompt was not used: {error}")
+            state = self._host.load(found)
+        except StateFormatError as error:
+            self._refuse(sequence, found.length, error)
             self._host.discard(found)
         else:
-            self._credit(sequence, found.length)
+            if not self._wake_state(sequence, state, found.length):
+                self._host.discard(found)
+
+    def _wake_state(self, sequence: Sequence, state: State, length: int) -> bool:
+        """Put the first `length` tokens of a state into a sequence's seat; False when the engine does not take it."""
+        try:
+            self._memory.wake(sequence.seat, state, length)
+        except (MemoryFault, StateFormatError) as error:
+            self._refuse(sequence, length, error)
+            return False
+        self._credit(sequence, length)
+        return True
+
+    def _refuse(self, sequence: Sequence, length: int, error: Exception) -> None:
+        """Say why a state was not used. It may have come from below: it must not come again."""
+        self._warn(f"a stored prompt was not used: {error}")
+        if self.lower is not None:
+            self.lower.discard(sequence.tokens[:length], sequence.key_at(length))
 
     def _copy(self, leader: Sequence, targets: list[tuple[Sequence, int]]) -> None:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from puna.engine.adapters import NO_ADAPTERS, AdapterSet
 from puna.engine.sequence import Sequence
-from puna.engine.slots import choose_slot
+from puna.engine.slots import SlotBoard
 
 FIXED_CHUNK = 64
 """Prompt tokens that a deterministic request reads in a step."""
@@ -48,8 +48,10 @@ class Plan:
 class Scheduler:
     """A queue of waiting requests and a set of running ones, at most one a seat."""
 
-    def __init__(self, n_seats: int, *, can_cut: bool = True, share_at_least: int = 32) -> None:
+    def __init__(self, n_seats: int, *, can_cut: bool = True, share_at_least: int = 32, slots: SlotBoard | None = None) -> None:
+        """`slots` are the public ones, as many as there are seats unless given."""
         self.n_seats = n_seats
+        self.slots = slots or SlotBoard(n_seats)
         self.can_cut = can_cut
         self._share_at_least = share_at_least
         self._turns: list[Hashable] = []
@@ -82,14 +84,26 @@ class Scheduler:
         sequence.leader = None
 
     def admit(self) -> Iterator[Sequence]:
-        """Give seats to waiting requests in order, as long as there are any; each is yielded once it has one."""
-        while self.waiting and len(self.running) < self.n_seats:
-            sequence = self.waiting.popleft()
+        """Give seats to waiting requests, as long as there are any; each is yielded once it has one.
+
+        In order, but a request that wants a slot which is busy lets others pass.
+        """
+        for sequence in list(self.waiting):
+            if len(self.running) >= self.n_seats:
+                return
+            slot = sequence.slot if sequence.internal else self._choose_slot(sequence)
+            if slot is None:
+                continue
+            self.waiting.remove(sequence)
             taken = {other.seat for other in self.running}
             sequence.seat = next(seat for seat in range(self.n_seats) if seat not in taken)
-            sequence.slot = choose_slot(sequence.generation.id_slot, self.n_seats, {other.slot for other in self.running})
+            sequence.slot = slot
             self.running.append(sequence)
             yield sequence
+
+    def _choose_slot(self, sequence: Sequence) -> int | None:
+        busy = {other.slot for other in self.running}
+        return self.slots.choose(sequence.generation.id_slot, sequence.tokens, busy)
 
     def surplus(self) -> list[Sequence]:
         """Running sequences beyond the seats there are, the latest admitted first."""
@@ -99,7 +113,10 @@ class Scheduler:
         """Send a running sequence back to the head of the queue; what it had produced stays with it."""
         self.remove(sequence)
         sequence.n_fresh = 0
-        sequence.seat = sequence.slot = -1
+        sequence.fetching, sequence.arriving = None, 0
+        sequence.seat = -1
+        if not sequence.internal:
+            sequence.slot = -1
         sequence.n_done = 0
         self.waiting.appendleft(sequence)
 
@@ -116,7 +133,7 @@ class Scheduler:
             if sequence in other.leaders():
                 continue  # each would wait for the other
             shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
-            if not self.can_cut and shared < max(other.n_done, other.leader_goal):
+            if not self.can_cut and shared < max(other.n_done, other.leader_goal, other.arriving):
                 continue  # it is, or will be at once, past the common part and cannot be cut back to it
             if shared > length:
                 best, length = other, shared
@@ -189,7 +206,7 @@ class Scheduler:
         """Running sequences with something to compute, by what they can share a step with."""
         groups: dict[Hashable, list[Sequence]] = {}
         for sequence in self.running:
-            if sequence.n_pending and sequence.leader is None:
+            if sequence.n_pending and sequence.leader is None and sequence.fetching is None:
                 key = sequence.id if sequence.generation.deterministic else sequence.adapters
                 groups.setdefault(key, []).append(sequence)
         return groups

@@ -14,7 +14,10 @@ USUAL_ANSWER = 256
 """Tokens that are still to come, as far as is expected, where a request sets no limit."""
 
 if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
+    from concurrent.futures import Future
+
     from puna.engine.sampling import TokenSampler
+    from puna.engine.tiers import Stored
 
 
 @dataclass(slots=True, eq=False)
@@ -48,6 +51,14 @@ class Sequence:
     """How many tokens the leader must have in memory before they are copied."""
     checkpoints: list[int] = field(default_factory=list)
     """Numbers of tokens in memory, ascending, at which reading the prompt pauses for its state to be kept."""
+    fetching: Future[Stored | None] | None = None
+    """What is being brought for it from below host memory; it waits for that."""
+    arriving: int = 0
+    """How many of its tokens will be in memory then."""
+    arriving_key: bytes = b""
+    """The namespace that it is from."""
+    internal: bool = False
+    """Whether it is the engine's own: it reads the prompt of its slot, and nobody hears of it."""
     sampler: TokenSampler | None = None
     end_thinking: bool = field(init=False)
     """Whether it may think no further."""

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from puna.engine.disk.tier import DiskCounters, DiskTier
 from puna.engine.scheduler import Plan, Scheduler
+from puna.engine.sequence import Sequence
 from puna.engine.tiers import HostTier
 from puna.types import EngineStats, SlotState
+
+FIRST_PROMPT_RATE = 500.0
+"""Prompt tokens a second, before enough were read to tell."""
+
+FEW = 256
+"""Prompt tokens that are not enough to tell."""
 
 
 @dataclass(slots=True)
@@ -22,7 +30,13 @@ class Counters:
     cache_hits: int = 0
     cache_tokens: int = 0
     checkpoints: int = 0
+    disk_hits: int = 0
     n_tokens_max: int = 0
+
+    @property
+    def prompt_rate(self) -> float:
+        """Prompt tokens read in a second."""
+        return self.prompt_tokens / self.prompt_seconds if self.prompt_tokens >= FEW else FIRST_PROMPT_RATE
 
     def step(self, plan: Plan, seconds: float) -> None:
         """Count a finished step; its time goes to prefill and decode by their share of its rows."""
@@ -34,8 +48,9 @@ class Counters:
         self.predicted_seconds += seconds * plan.n_decoding / rows
         self.n_tokens_max = max(self.n_tokens_max, *(piece.sequence.n_done for piece in plan.pieces))
 
-    def snapshot(self, scheduler: Scheduler, host: HostTier) -> EngineStats:
+    def snapshot(self, scheduler: Scheduler, host: HostTier, disk: DiskTier | None = None) -> EngineStats:
         """The counters and the present state as the server gets them."""
+        below = disk.counters if disk is not None else DiskCounters()
         return EngineStats(
             n_running=len(scheduler.running),
             n_waiting=len(scheduler.waiting),
@@ -45,6 +60,13 @@ class Counters:
             cache_hits=self.cache_hits,
             cache_tokens=self.cache_tokens,
             cache_evictions=host.n_evicted,
+            disk_bytes=disk.n_bytes if disk is not None else 0,
+            disk_entries=len(disk) if disk is not None else 0,
+            disk_hits=self.disk_hits,
+            disk_writes=below.n_written,
+            disk_evictions=below.n_evicted,
+            disk_bad=below.n_bad,
+            disk_lost=below.n_lost,
             n_decode=self.n_decode,
             n_busy_slots=self.n_busy_slots,
             prompt_tokens=self.prompt_tokens,
@@ -56,15 +78,20 @@ class Counters:
 
 
 def slot_states(scheduler: Scheduler) -> tuple[SlotState, ...]:
-    """The busy slots, as the server gets them."""
-    return tuple(
-        SlotState(
-            id=sequence.slot,
-            busy=True,
-            request=sequence.id,
-            n_prompt=sequence.n_prompt,
-            n_prompt_done=min(sequence.n_done, sequence.n_prompt),
-            n_decoded=sequence.n_produced,
-        )
-        for sequence in scheduler.running
+    """The slots that are busy and those that were left since this was last asked, as the server gets them."""
+    states = {state.id: state for state in scheduler.slots.take_changed()}
+    states.update({sequence.slot: slot_state(sequence, busy=True) for sequence in scheduler.running})
+    return tuple(states.values())
+
+
+def slot_state(sequence: Sequence, *, busy: bool) -> SlotState:
+    """A sequence as its slot shows it."""
+    return SlotState(
+        id=sequence.slot,
+        busy=busy,
+        request=sequence.id,
+        n_prompt=sequence.n_prompt,
+        n_prompt_done=min(sequence.n_done, sequence.n_prompt),
+        n_cached=sequence.n_cached,
+        n_decoded=sequence.n_produced,
     )

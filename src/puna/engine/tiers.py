@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,14 +22,34 @@ OnEvict = Callable[[bytes, tuple[int, ...], State], None]
 """Called with key, tokens and whole state of what is about to fall out of host memory."""
 
 
+Stored = tuple[tuple[int, ...], State]
+"""Tokens and their whole state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a lower tier can bring for a prompt."""
+
+    length: int
+    """How many of its first tokens need not be read then."""
+    seconds: float
+    """How long that takes, as far as can be told."""
+
+
 class LowerTier(Protocol):
     """A slower and larger place below host memory. Nothing here raises for what is wrong with a place or with a file."""
 
-    def find(self, tokens: Sequence[int], key: bytes) -> int:
-        """How many of the first `tokens` need not be read if `load` is called; 0 for none. Cheap: touches no file."""
+    def find(self, tokens: Sequence[int], key: bytes) -> Offer | None:
+        """What it can bring for a prompt. Cheap: touches no file."""
 
-    def load(self, tokens: Sequence[int], key: bytes) -> tuple[tuple[int, ...], State] | None:
-        """What `find` found: the tokens that were stored, and their whole state. None when it turned out to be unusable."""
+    def fetch(self, tokens: Sequence[int], key: bytes) -> Future[Stored | None]:
+        """Bring what `find` found, on another thread; None when it turns out to be unusable."""
+
+    def forget(self, tokens: Sequence[int], key: bytes) -> None:
+        """Drop a prompt and what is stored of its beginnings."""
+
+    def discard(self, tokens: Sequence[int], key: bytes) -> None:
+        """Drop what `find` finds for these tokens: it turned out to be unusable."""
 
 
 @dataclass(slots=True, eq=False)
@@ -172,6 +193,22 @@ class HostTier:
         self._touch(node)
         while self.n_bytes > self.capacity and self._order:
             self._evict(next(node for node in self._order if not (self._has_rows and self._can_cut and node.children)))
+
+    def forget(self, tokens: Sequence[int], key: bytes = b"") -> None:
+        """Drop a prompt and what is stored of its beginnings; what others have in common with it stays with them."""
+        tree = self._trees.get(key)
+        node, matched = tree.walk(token_array(tokens)) if tree else (None, 0)
+        path = node.path() if node is not None and node.end == matched == len(tokens) else []
+        for step in reversed(path):
+            if step.children:
+                break
+            self._drop(step)
+
+    def entries(self) -> Iterator[tuple[bytes, tuple[int, ...], State]]:
+        """Key, tokens and whole state of everything that rests, the most recently used first. Not to be changed meanwhile."""
+        for node in reversed(self._order):
+            if not (self._has_rows and self._can_cut and node.children):
+                yield node.value.key, node.tokens(), self._state(node, node.end)
 
     def discard(self, found: Found) -> None:
         """Drop what turned out to be unusable, and all that may have it in common."""

@@ -8,14 +8,13 @@ import queue
 import signal
 import sys
 import threading
-from typing import NoReturn
 
 from puna.engine.assembly import assemble
 from puna.engine.loop import Engine
 from puna.errors import StartupError
 from puna.ipc.blackbox import BlackBox
 from puna.ipc.channel import WorkerChannel
-from puna.ipc.frames import Abort, EndThinking, Failed, Load, Loading, Ready, Submit, ToWorker
+from puna.ipc.frames import Abort, Close, EndThinking, Failed, Load, Loading, Ready, SlotJob, Submit, ToWorker
 
 
 class Inbox:
@@ -48,7 +47,7 @@ class Inbox:
 
 
 def warn(text: str) -> None:
-    """Say something to the server's log, which reads this process' stderr."""
+    """Put a warning into the server's log, which reads this process' stderr."""
     sys.stderr.write(f"puna worker: {text}\n")
     sys.stderr.flush()
 
@@ -76,8 +75,8 @@ def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
     return engine
 
 
-def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> NoReturn:
-    """The loop: take what has come, step, send."""
+def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
+    """The loop: take what has come, step, send. Ends when it is told to."""
     while True:
         frames = inbox.take(wait=engine.idle, timeout=engine.tidies_in)
         if not frames and engine.idle:
@@ -90,7 +89,16 @@ def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> NoReturn:
                 engine.abort(frame)
             elif isinstance(frame, EndThinking):
                 engine.end_thinking(frame)
+            elif isinstance(frame, SlotJob):
+                engine.slot_jobs.add(frame)
+            elif isinstance(frame, Close):
+                n_lost = engine.close(frame.seconds)
+                if n_lost:
+                    warn(f"{n_lost} resting prompts were not brought to the disk: {frame.seconds:g} s were too short")
+                return
         channel.send(engine.report() if engine.idle else engine.step())
+        for done in engine.slot_jobs.take_done():
+            channel.send(done)
 
 
 def main() -> int:
@@ -108,6 +116,7 @@ def main() -> int:
     inbox.start()
     try:
         serve(engine, channel, inbox)
+        return 0
     except (BrokenPipeError, ConnectionResetError):
         return 0  # the server has gone
 

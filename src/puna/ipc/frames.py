@@ -1,7 +1,7 @@
 """Everything that crosses between the server and a worker. Structs only.
 
-Server to worker: `Load`, then any number of `Submit`, `Abort` and `EndThinking`.
-Worker to server: `Loading`*, then `Ready` or `Failed`, then `Step`s.
+Server to worker: `Load`, then any number of `Submit`, `Abort`, `EndThinking` and `SlotJob`, perhaps `Close`.
+Worker to server: `Loading`*, then `Ready` or `Failed`, then `Step`s and `SlotDone`s.
 """
 
 from __future__ import annotations
@@ -11,7 +11,18 @@ from typing import Literal
 import msgspec
 
 from puna.config import EngineSettings
-from puna.types import EngineStats, Generation, ModelFacts, Progress, SlotState, StopType, Timings, TokenProb
+from puna.types import (
+    EngineStats,
+    Generation,
+    ModelFacts,
+    Progress,
+    SlotAction,
+    SlotOutcome,
+    SlotState,
+    StopType,
+    Timings,
+    TokenProb,
+)
 
 
 class Load(msgspec.Struct, frozen=True, tag=True):
@@ -45,6 +56,24 @@ class EndThinking(msgspec.Struct, frozen=True, tag=True):
     """Let this request think no further: what it thinks now is closed, and so is at once whatever it would think later."""
 
     id: int
+
+
+class SlotJob(msgspec.Struct, frozen=True, tag=True):
+    """Save, restore or erase what a slot last held. Waits until the slot is idle; answered by a `SlotDone`."""
+
+    id: int
+    """Unique within the server's life, in a count of its own."""
+    action: SlotAction
+    slot: int
+    path: str = ""
+    """The file to write or to read; not for erasing."""
+
+
+class Close(msgspec.Struct, frozen=True, tag=True):
+    """Last frame: end all requests, bring resting prompts to the disk, and exit."""
+
+    seconds: float
+    """How long that may take."""
 
 
 class Loading(msgspec.Struct, frozen=True, tag=True):
@@ -95,8 +124,18 @@ class Step(msgspec.Struct, frozen=True, tag=True):
     outputs: tuple[Output, ...]
     stats: EngineStats
     slots: tuple[SlotState, ...]
-    """The busy ones only."""
+    """The busy ones, and those that a request has left since the last frame."""
 
 
-ToWorker = Load | Submit | Abort | EndThinking
-ToServer = Loading | Ready | Failed | Step
+class SlotDone(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
+    """What became of a `SlotJob`. After an error the slot holds what it held before."""
+
+    id: int
+    outcome: SlotOutcome = SlotOutcome()
+    error: str = ""
+    """What was wrong, fit for the client; empty when nothing was."""
+    error_kind: Literal["invalid", "fault"] = "invalid"
+
+
+ToWorker = Load | Submit | Abort | EndThinking | SlotJob | Close
+ToServer = Loading | Ready | Failed | Step | SlotDone

@@ -84,13 +84,18 @@ def _print_line(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
+def version() -> str:
+    """The bindings' version, which pins the library's."""
+    from importlib import metadata
+
+    return metadata.version("llama-cpp-python")
+
+
 def describe() -> str:
     """The bindings' version and the CPU features the library was compiled for, on one line."""
-    from importlib.metadata import version
-
     features = C.llama_print_system_info().decode("utf-8", "replace")
     on = [name.split("=")[0].strip() for name in features.replace(":", "|").split("|") if name.strip().endswith("= 1")]
-    return f"llama-cpp-python {version('llama-cpp-python')} ({' '.join(on)})"
+    return f"llama-cpp-python {version()} ({' '.join(on)})"
 
 
 def has_accelerator() -> bool:

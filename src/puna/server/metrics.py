@@ -74,7 +74,12 @@ class EngineCollector(Collector):
             "llamacpp:tokens_predicted_seconds": ("Time spent generating", stats.predicted_ms / 1000),
             "llamacpp:n_decode": ("Calls of the engine's decode", stats.n_decode),
             "puna:cache_hits": ("Requests that found a part of their prompt in the cache", stats.cache_hits),
-            "puna:cache_evictions": ("Prompts that fell out of the cache", stats.cache_evictions),
+            "puna:cache_evictions": ("Prompts that fell out of host memory", stats.cache_evictions),
+            "puna:disk_hits": ("Requests that found a part of their prompt on disk", stats.disk_hits),
+            "puna:disk_writes": ("Prompts that were written to disk", stats.disk_writes),
+            "puna:disk_evictions": ("Files that were deleted to make room", stats.disk_evictions),
+            "puna:disk_bad": ("Files that were damaged, and deleted", stats.disk_bad),
+            "puna:disk_lost": ("Prompts that could not be written to disk, or not in time", stats.disk_lost),
             "puna:engine_restarts": ("Workers that had to be replaced", self._engine.restarts),
         }
         for name, (text, value) in counters.items():
@@ -95,6 +100,8 @@ class EngineCollector(Collector):
             "puna:cells_used": ("Tokens that running sequences hold", stats.cells_used),
             "puna:cache_bytes": ("Host memory that resting prompts take", stats.cache_bytes),
             "puna:cache_entries": ("Prompts that rest in host memory", stats.cache_entries),
+            "puna:disk_bytes": ("Bytes that this model's prompts take on disk", stats.disk_bytes),
+            "puna:disk_entries": ("Prompts of this model that are on disk", stats.disk_entries),
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value=value)

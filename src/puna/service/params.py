@@ -46,7 +46,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAME = (
-    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "id_slot", "want_progress"),
+    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "want_progress"),
     *("prompt_probs", "context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""
@@ -60,4 +60,10 @@ def plan(prompts: tuple[tuple[int, ...], ...], params: GenerationParams) -> list
         sampling = msgspec.structs.replace(sampling, n_probs=max(1, sampling.n_probs))
     samplings = [msgspec.structs.replace(sampling, seed=(seed + j) % SEEDS) for j in range(params.n_tried)]
     same = {name: getattr(params, name) for name in _SAME}
-    return [Generation(prompt=prompt, sampling=one, **same) for prompt in prompts for one in samplings]
+    # the other answers run beside the first one: they must not wait for its slot
+    slots = [params.id_slot] + [-1] * (params.n_tried - 1)
+    return [
+        Generation(prompt=prompt, sampling=one, id_slot=slot, **same)
+        for prompt in prompts
+        for one, slot in zip(samplings, slots, strict=True)
+    ]

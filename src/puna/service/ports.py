@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from puna.types import Chunk, EngineStats, FimTokens, Generation, ModelFacts, SlotState, Timings
+from puna.types import (
+    Chunk,
+    EngineStats,
+    FimTokens,
+    Generation,
+    ModelFacts,
+    SlotAction,
+    SlotOutcome,
+    SlotState,
+    SlotTask,
+    Timings,
+)
 
 
 class Tokenizer(Protocol):
@@ -89,6 +100,14 @@ class Engine(Protocol):
 
     @property
     def slots(self) -> Sequence[SlotState]: ...
+
+    def slot_task(self, slot: int) -> SlotTask | None:
+        """The request that a slot works on or last worked on."""
+        ...
+
+    async def act_on_slot(self, action: SlotAction, slot: int, path: str = "") -> SlotOutcome:
+        """Save what an idle slot last held to a file, restore it from there, or erase it. Raises a `PunaError`."""
+        ...
 
     @property
     def in_flight(self) -> int:

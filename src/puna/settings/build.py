@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -14,12 +15,13 @@ from puna.settings import file as file_source
 from puna.settings import flags as flag_source
 from puna.settings import templates
 from puna.settings.adapters import ADAPTER_OPTIONS
+from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.option import Given
 from puna.settings.sampling import SAMPLING_OPTIONS
 from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
 from puna.settings.values import LISTS, Value
 
-OPTIONS = (*MODEL_OPTIONS, *ADAPTER_OPTIONS, *ENGINE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
+OPTIONS = (*MODEL_OPTIONS, *ADAPTER_OPTIONS, *ENGINE_OPTIONS, *CACHE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def _settings(found: Mapping[str, Found]) -> Settings:
     server["chat_template"] = _chat_template(found)
     engine.setdefault("model", "")
     settings = msgspec.convert({"engine": engine, "server": server}, Settings)
-    _check(settings.engine, found)
+    _check(settings, found)
     return settings
 
 
@@ -130,8 +132,12 @@ def _chat_template(found: Mapping[str, Found]) -> str:
         raise StartupError(f"{given.origin}: {error}") from error
 
 
-def _check(engine: EngineSettings, found: Mapping[str, Found]) -> None:
+def _check(settings: Settings, found: Mapping[str, Found]) -> None:
     """What no single option can tell."""
+    engine = settings.engine
+    folder = settings.server.slot_save_path
+    if folder and not Path(folder).is_dir():
+        raise StartupError(f"{found['server.slot_save_path'].origin}: there is no folder {folder}")
     if engine.cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
         origin = found["engine.cache_type_v"].origin
         raise StartupError(f"{origin}: {engine.cache_type_v} for cached values needs flash attention; drop --flash-attn off")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from puna.settings.option import Option
 from puna.settings.values import Integer, Inverse, Number, Size, Switch, Text, Words, choice
 
-MIB = 1 << 20
 CACHE_TYPES = choice("f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
 AUTO_THREADS = Integer(-1, 1024, words={"auto": 0, "-1": 0})
 VERBOSITY = {-1: "error", 0: "error", 1: "error", 2: "warning", 3: "info", 4: "debug", 5: "debug"}
@@ -152,14 +151,6 @@ ENGINE_OPTIONS = (
         variables=("LLAMA_ARG_CACHE_TYPE_V",),
         group=ENGINE,
         help="number format of the cached values; a quantised one needs flash attention",
-    ),
-    Option(
-        flags=("--cache-ram", "-cram"),
-        kind=Integer(-1, 1 << 30, metavar="MIB", unit=MIB, words={"auto": -1}),
-        target="engine.cache_ram",
-        variables=("LLAMA_ARG_CACHE_RAM",),
-        group=ENGINE,
-        help="MiB of memory in which finished prompts rest; 0: none, -1: a share of the machine's memory",
     ),
     Option(
         flags=("--mmap",),

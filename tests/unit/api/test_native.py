@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from puna.types import Chunk, Progress, SlotState, TokenProb
+from puna.types import Chunk, Generation, Progress, Sampling, SlotState, SlotTask, TokenProb
 from tests.fakes import FakeEngine, FakeTokenizer, say
 from tests.web import client, objects, refuse_constant
 
@@ -220,12 +220,17 @@ async def test_props() -> None:
 
 
 async def test_slots() -> None:
-    busy = SlotState(id=0, busy=True, request=5, n_prompt=10, n_prompt_done=4, n_decoded=2)
+    busy = SlotState(id=0, busy=True, request=5, n_prompt=10, n_prompt_done=7, n_cached=3, n_decoded=2)
     engine = FakeEngine(slots=(busy, SlotState(id=1)))
+    asked = Generation(prompt=tuple(b"secret"), max_tokens=5, sampling=Sampling(temperature=0.25, seed=7))
+    engine.tasks[0] = SlotTask(generation=asked, produced=tuple(b"a\n"))
     async with client(engine) as http:
         first, second = (await http.get("/slots")).json()
         assert first["is_processing"] is True and first["id_task"] == 5 and first["n_ctx"] == 1024
-        assert first["next_token"][0]["n_decoded"] == 2
+        assert (first["n_prompt_tokens"], first["n_prompt_tokens_processed"], first["n_prompt_tokens_cache"]) == (10, 4, 3)
+        assert first["next_token"] == [{"has_next_token": True, "has_new_line": True, "n_remain": 3, "n_decoded": 2}]
+        assert (first["params"]["temperature"], first["params"]["seed"], first["params"]["n_predict"]) == (0.25, 7, 5)
+        assert "secret" not in str(first)
         assert second == {"id": 1, "n_ctx": 1024, "speculative": False, "is_processing": False}
         assert (await http.get("/slots?fail_on_no_slot=1")).status_code == 200
         engine.slots = (busy,)
@@ -233,6 +238,9 @@ async def test_slots() -> None:
         assert (await http.get("/slots")).status_code == 200
     async with client(engine, slots_endpoint=False) as http:
         assert (await http.get("/slots")).status_code == 501
+    async with client(engine, slots_prompts=True) as http:
+        (first,) = (await http.get("/slots")).json()
+        assert (first["prompt"], first["generated"]) == ("secret", "a\n")
 
 
 async def test_props_with_a_template_that_cannot_be_used() -> None:

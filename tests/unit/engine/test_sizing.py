@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_size
-from puna.engine.slots import choose_slot
 from puna.errors import StartupError
 
 GIB = 1024**3
@@ -85,10 +84,3 @@ def test_cache_is_a_share_of_free_memory_unless_said() -> None:
     assert choose_cache(123, GIB) == 123
     assert choose_cache(-1, 10 * GIB) == GIB
     assert choose_cache(-1, 1000 * GIB) == 8 * GIB
-
-
-def test_slots_wrap_and_are_exhausted() -> None:
-    assert choose_slot(-1, 2, {0}) == 1
-    assert choose_slot(5, 2, set()) == 1
-    with pytest.raises(ValueError, match="busy"):
-        choose_slot(0, 2, {0, 1})

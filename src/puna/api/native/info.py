@@ -7,8 +7,9 @@ from typing import Any
 from puna.api.decode import default_sampling
 from puna.api.settings import default_settings_object
 from puna.errors import NotSupported
+from puna.service.ports import Tokenizer
 from puna.service.service import BUILD, Service
-from puna.types import Generation
+from puna.types import Generation, SlotState, SlotTask
 
 
 def props_object(service: Service) -> dict[str, Any]:
@@ -54,16 +55,40 @@ def _chat(service: Service) -> tuple[str, dict[str, bool]]:
         return service.settings.chat_template or service.facts.chat_template or "", {}
 
 
+def _task(slot: SlotState, task: SlotTask | None, tokenizer: Tokenizer, *, texts: bool) -> dict[str, Any]:
+    """A slot's request: how it was to be answered, how far that is, and with `texts` what it is about."""
+    if task is None:
+        return {}
+    generation, produced = task.generation, task.produced
+    limit = generation.max_tokens
+    value: dict[str, Any] = {
+        "params": default_settings_object(generation, seed=generation.sampling.seed),
+        "next_token": [
+            {
+                "has_next_token": slot.busy,
+                "has_new_line": any(b"\n" in tokenizer.piece(token) for token in produced),
+                "n_remain": max(0, limit - len(produced)) if limit >= 0 else -1,
+                "n_decoded": len(produced),
+            }
+        ],
+    }
+    if texts:
+        value["prompt"] = tokenizer.detokenize(generation.prompt)
+        value["generated"] = tokenizer.detokenize(produced)
+    return value
+
+
 def slots_list(service: Service) -> list[dict[str, Any]]:
-    """Every slot and what it is doing; no text of anybody's request."""
-    n_ctx = service.facts.n_ctx
+    """Every slot and what it is doing, or did last. Text of requests only if the server was told to show it."""
+    n_ctx, tokenizer = service.facts.n_ctx, service.tokenizer
     slots: list[dict[str, Any]] = []
     for slot in service.engine.slots:
         value: dict[str, Any] = {"id": slot.id, "n_ctx": n_ctx, "speculative": False, "is_processing": slot.busy}
         if slot.request >= 0:
             value["id_task"] = slot.request
             value["n_prompt_tokens"] = slot.n_prompt
-            value["n_prompt_tokens_processed"] = slot.n_prompt_done
-            value["next_token"] = [{"has_next_token": slot.busy, "n_decoded": slot.n_decoded}]
+            value["n_prompt_tokens_processed"] = max(0, slot.n_prompt_done - slot.n_cached)
+            value["n_prompt_tokens_cache"] = slot.n_cached
+            value |= _task(slot, service.engine.slot_task(slot.id), tokenizer, texts=service.settings.slots_prompts)
         slots.append(value)
     return slots

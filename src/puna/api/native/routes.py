@@ -6,7 +6,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from puna.api.body import read
 from puna.api.decode import Decoded
+from puna.api.disconnect import unless_disconnected
 from puna.api.fields import GenerationFields
 from puna.api.lora import decode_lora
 from puna.api.messages import ApplyTemplateRequest, decode_conversation, decode_tool_choice
@@ -14,9 +16,18 @@ from puna.api.native.adapters import adapters_list
 from puna.api.native.decode import decode_completion, decode_gap, decode_prompts
 from puna.api.native.encode import CompletionEncoder
 from puna.api.native.info import props_object, slots_list
-from puna.api.native.schema import CompletionRequest, DetokenizeRequest, InfillRequest, LoraAdaptersRequest, TokenizeRequest
+from puna.api.native.schema import (
+    CompletionRequest,
+    DetokenizeRequest,
+    InfillRequest,
+    LoraAdaptersRequest,
+    SlotFileRequest,
+    TokenizeRequest,
+)
+from puna.api.native.slots import act
 from puna.api.native.tokens import detokenize as detokenize_body
 from puna.api.native.tokens import tokenize as tokenize_body
+from puna.api.openapi import request_body
 from puna.api.reasoning import decode_reasoning
 from puna.api.replies import Json
 from puna.api.route import add_post, reply, start
@@ -29,7 +40,10 @@ from puna.service.preserved import preserving
 from puna.service.service import Service
 from puna.service.turns import Turn
 
-MODELS = (CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, LoraAdaptersRequest)
+MODELS = (
+    *(CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest),
+    *(ApplyTemplateRequest, LoraAdaptersRequest, SlotFileRequest),
+)
 
 
 def native_router(service: Service) -> APIRouter:
@@ -112,5 +126,12 @@ def native_router(service: Service) -> APIRouter:
         if request.query_params.get("fail_on_no_slot") and all(slot.busy for slot in service.engine.slots):
             raise Unavailable("no slot available")
         return Json(slots_list(service))
+
+    @router.post("/slots/{id_slot}", response_model=None, openapi_extra=request_body(SlotFileRequest, required=False))
+    async def act_on_slot(request: Request, id_slot: str, action: str | None = None) -> Response:
+        """Save what a slot last held to a file (`action=save`), restore it from there (`restore`), or erase it (`erase`)."""
+        service.check_ready()
+        raw = await read(request, service.settings.max_body)
+        return Json(await unless_disconnected(request.receive, act(service, id_slot, action, raw)))
 
     return router

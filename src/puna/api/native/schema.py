@@ -53,6 +53,12 @@ class TokenizeRequest(Body):
     with_pieces: bool | None = None
 
 
+class SlotFileRequest(Body):
+    """The file that a slot is saved to or restored from."""
+
+    filename: str = Field(description="a plain name inside the folder of --slot-save-path")
+
+
 class DetokenizeRequest(Body):
     """Token ids to be made into text."""
 
