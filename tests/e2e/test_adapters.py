@@ -88,27 +88,6 @@ def test_new_scales_leave_running_answers_alone(server: Server) -> None:
     assert says("".join(texts), LETTERS[0])
 
 
-def test_sets_outlive_the_engine(tiny_llama: Path, adapters: tuple[Path, ...], tmp_path: Path) -> None:
-    flags = [flag for path in adapters for flag in ("--lora", str(path))]
-    body = {"prompt": "to be continued", "n_predict": 400, "temperature": 0, "ignore_eos": True}
-    with Server(tiny_llama, *flags, "--lora-init-without-apply", "-np", "2", "-c", "512", log=tmp_path / "log") as server:
-        assert scales(server) == [0.0, 0.0]
-        server.json("/lora-adapters", [{"id": 1, "scale": 1}])
-        with (
-            server.stream("/completion", body) as first,
-            server.stream("/completion", {**body, "lora": [{"id": 0, "scale": 1}]}) as second,
-        ):
-            texts = [[next(first)["content"]], [next(second)["content"]]]
-            os.kill(server.worker_pids()[0], signal.SIGKILL)
-            texts[0] += [frame["content"] for frame in first]
-            texts[1] += [frame["content"] for frame in second]
-        assert server.worker_pids() != [server.first_worker]
-        assert says("".join(texts[0]), LETTERS[1])
-        assert says("".join(texts[1]), LETTERS[0])
-        assert scales(server) == [0.0, 1.0]
-        assert says(ask(server), LETTERS[1])
-
-
 def test_a_scale_without_bounds_is_the_callers_fault(server: Server) -> None:
     reply = server.post("/completion", {"prompt": "too much", "lora": [{"id": 0, "scale": 3e38}], "n_predict": 3})
     assert reply.status_code == 400
@@ -127,3 +106,21 @@ def test_a_wrong_file_ends_the_start(tiny_llama: Path, tmp_path: Path) -> None:
         server.close()
     assert f"file at {path}" in server.log
     assert "Traceback" not in server.log
+
+
+def test_sets_outlive_the_engine(server: Server) -> None:
+    body = {"prompt": "to be continued", "n_predict": 400, "temperature": 0, "ignore_eos": True}
+    server.json("/lora-adapters", [{"id": 1, "scale": 1}])
+    with (
+        server.stream("/completion", body) as first,
+        server.stream("/completion", {**body, "lora": [{"id": 0, "scale": 1}]}) as second,
+    ):
+        texts = [[next(first)["content"]], [next(second)["content"]]]
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        texts[0] += [frame["content"] for frame in first]
+        texts[1] += [frame["content"] for frame in second]
+    assert server.worker_pids() != [server.first_worker]
+    assert says("".join(texts[0]), LETTERS[1])
+    assert says("".join(texts[1]), LETTERS[0])
+    assert scales(server) == [0.0, 1.0]
+    assert says(ask(server), LETTERS[1])

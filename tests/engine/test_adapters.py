@@ -203,3 +203,18 @@ def test_a_scale_that_breaks_the_numbers_ends_its_own_request_only(driver: Drive
         after = driver.submit(f"afterwards {n} {scale}", max_tokens=3, sampling=SCORED)
     driver.run()
     assert all(prob.logprob > -1e30 for prob in after.probs)
+
+
+def test_memory_that_cannot_be_cut_is_shared_where_the_invocation_begins(tiny_gemma3: Path, tmp_path: Path) -> None:
+    path = tiny.write_lora(tmp_path / "window.gguf", arch="gemma3", invocation=INVOKE)
+    driver = Driver(tiny_gemma3, lora=(ScaledFile(str(path)),))
+    prompt = (*(VOCAB.id(letter) for letter in "read it once for both of them".replace(" ", "_")), *INVOKE, VOCAB.id("x"))
+    start = len(prompt) - len(INVOKE) - 1
+    own = ((0, 1.0),)
+    active = driver.ask(prompt, lora=own, max_tokens=3, sampling=SCORED)
+    assert active.cached == 0
+    plain = driver.ask(prompt, max_tokens=3, sampling=SCORED)
+    assert plain.cached == start
+    assert plain.probs != active.probs
+    assert driver.ask((*prompt, *active.tokens, VOCAB.id("y")), lora=own, max_tokens=1).cached >= len(prompt)
+    assert driver.warnings == []
