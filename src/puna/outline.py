@@ -38,6 +38,10 @@ class Free(msgspec.Struct, frozen=True, tag="free"):
     """Whether the text may end without any mark; then nothing may follow this node that is not empty."""
     without: tuple[str, ...] = ()
     """Further texts that do not occur."""
+    not_first: str = ""
+    """A text that it does not begin with, if it is to end without a mark."""
+    lost: str = ""
+    """What is not enforced of the text, in words."""
     low: int = 0
     """Least characters of the text."""
     high: int | None = None

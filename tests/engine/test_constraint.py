@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from puna.engine import constraint as module
 from puna.engine.constraint import ConstraintFactory, LazyMatcher
 from puna.errors import InvalidRequest
+from puna.outline import Outline, as_constraint, seq
 from puna.types import Constraint, Sampling, Trigger
 from tests.engine.driver import Driver
 
@@ -108,6 +110,26 @@ def test_a_grammar_that_does_not_begin_with_its_trigger_fails_in_words(driver: D
     with pytest.raises(InvalidRequest, match="does not begin with its trigger"):
         for token in spelled(driver, "the"):
             matcher.accept(token)
+
+
+def test_a_trigger_may_hold_control_tokens(driver: Driver, factory: ConstraintFactory) -> None:
+    (control,) = driver.vocab.tokenize("<|im_start|>", add_special=False, parse_special=True)
+    tokens = [*spelled(driver, "I <"), control, *spelled(driver, "call>")]
+    matcher = lazy(factory, f'root ::= "<" <[{control}]> "call>" "x"', Trigger("word", "<<|im_start|>call>"))
+    for token in tokens:
+        matcher.accept(token)
+    assert matcher.active and not matcher.done
+    matcher.accept(spelled(driver, "x")[0])
+    assert matcher.done
+
+
+def test_an_outline_that_its_trigger_does_not_fit_leaves_the_answer_free(driver: Driver, factory: ConstraintFactory) -> None:
+    (token,) = (token for token in range(driver.vocab.n_tokens) if driver.vocab.piece(token) == b" hello")
+    constraint = msgspec.structs.replace(as_constraint(Outline(seq("help"))), triggers=(Trigger("word", "he"),))
+    matcher = factory.make(constraint)
+    for following in (token, *spelled(driver, "hel")):
+        matcher.accept(following)
+        assert not matcher.active and not matcher.done and not matcher.forced()
 
 
 def test_lazy_answers_are_free_up_to_their_trigger(driver: Driver) -> None:

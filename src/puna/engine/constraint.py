@@ -67,7 +67,8 @@ class ConstraintFactory:
         if isinstance(found, InvalidRequest):
             raise found
         if constraint.triggers:
-            return LazyMatcher(found.deep_copy(), self._vocab, constraint.triggers, self._tokenizer)
+            lenient = constraint.kind == "outline"  # the output is read whatever it is, and nobody wrote the trigger
+            return LazyMatcher(found.deep_copy(), self._vocab, constraint.triggers, self._tokenizer, lenient=lenient)
         return Matcher(found.deep_copy(), self._vocab)
 
     def _compile(self, constraint: Constraint) -> None:
@@ -158,11 +159,18 @@ class LazyMatcher(Matcher):
         vocab: Vocab,
         triggers: tuple[Trigger, ...],
         tokenizer: llguidance.LLTokenizer,
+        *,
+        lenient: bool = False,
     ) -> None:
+        """`lenient` is whether an answer whose trigger's token goes on otherwise than the grammar stays free."""
         super().__init__(matcher, vocab)
         self._trigger = LazyTrigger(triggers)
         self._tokenizer = tokenizer
-        self._active = False
+        self._lenient = lenient
+        self._active = self._free = False
+        self._past: list[tuple[int, int]] = []
+        """Every token so far, with where its text begins."""
+        self._n_bytes = 0
 
     @property
     def active(self) -> bool:
@@ -171,11 +179,16 @@ class LazyMatcher(Matcher):
     def accept(self, token: int) -> None:
         if self._active:
             super().accept(token)
+        if self._active or self._free:
             return
-        begun = self._trigger.feed(token, self._vocab.piece(token, special=True))
+        piece = self._vocab.piece(token, special=True)
+        self._past.append((self._n_bytes, token))
+        self._n_bytes += len(piece)
+        begun = self._trigger.feed(token, piece)
         if begun is not None:
-            self._active = True
-            self._begin(token, begun)
+            self._active = self._begin(begun)
+            self._free = not self._active
+            self._past.clear()
 
     def forced(self) -> list[int]:
         return super().forced() if self._active else []
@@ -184,12 +197,18 @@ class LazyMatcher(Matcher):
     def done(self) -> bool:
         return self._active and super().done
 
-    def _begin(self, token: int, text: bytes) -> None:
-        """Bring the grammar to where it is after the text that the trigger begins, which `token` ends."""
-        if self._matcher.validate_tokens([token]) == 1 and text == self._vocab.piece(token, special=True):
-            self._matcher.consume_token(token)
-        elif text:
-            self._matcher.consume_tokens(self._tokenizer.tokenize_bytes(text))
-        if self._matcher.is_error():
-            shown = text.decode("utf-8", "replace")
-            raise InvalidRequest(f"the grammar does not begin with its trigger, which was {shown[:100]!r}", param="grammar")
+    def _begin(self, text: bytes) -> bool:
+        """Bring the grammar to where it is after the text that the trigger begins; whether it has a place for that."""
+        start = self._n_bytes - len(text)
+        whole = [(at, token) for at, token in self._past if at >= start]
+        head = text[: whole[0][0] - start] if whole else text
+        # Control tokens are themselves to a grammar that names them, and their texts to others.
+        own = [*self._tokenizer.tokenize_bytes(head), *(token for _, token in whole)]
+        for tokens in (own, self._tokenizer.tokenize_bytes(text)):
+            if self._matcher.validate_tokens(tokens) == len(tokens):
+                self._matcher.consume_tokens(tokens)
+                return True
+        if self._lenient:
+            return False
+        shown = text.decode("utf-8", "replace")
+        raise InvalidRequest(f"the grammar does not begin with its trigger, which was {shown[:100]!r}", param="grammar")

@@ -103,31 +103,37 @@ class _Compiler:
         text = (
             f"(?s:.{{{node.low},{'' if node.high is None else node.high}}})" if node.low or node.high is not None else "(?s:.*)"
         )
-        options = [self._branch(branch, marks, text) for branch in node.branches]
+        options = [self._branch(branch, marks, text, node.without) for branch in node.branches]
         if node.ends:
-            options.append(self._any(marks, text))
+            options.append(self._any(marks, text, node.not_first))
+        if node.lost and node.lost not in self.warnings:
+            self.warnings.append(node.lost)
         return self._rule(" | ".join(options))
 
-    def _branch(self, branch: Branch, marks: Sequence[str], text: str) -> str:
+    def _branch(self, branch: Branch, marks: Sequence[str], text: str, without: Sequence[str]) -> str:
         head, *rest = self._split(branch.mark)
         after = " ".join(filter(None, [self._text("".join(rest)), self._node(branch.then)]))
         if head in self._ids:
             return f"{self._any(marks, text)} <[{self._ids[head]}]> {after}"
-        if not rest:
+        if not rest and not without:
             return f"{self._until(f'/{text}{escape(head)}/')} {after}"
-        token = next(piece for piece in rest if piece in self._ids)
-        plain = self._terminal(f"/{text}/ & ~/(?s:.*){escape(token)}(?s:.*)/")
+        token = next((piece for piece in rest if piece in self._ids), "")
+        found = "|".join(map(escape, sorted({token, *without} - {""})))
+        plain = self._terminal(f"/{text}/ & ~/(?s:.*)({found})(?s:.*)/")
         head_name = self._terminal(f"/{escape(head)}/")
-        return f"{self._until(self._terminal(f'{plain} {head_name}'))}+ {after}"  # the head may come without the token, too
+        until = self._until(self._terminal(f"{plain} {head_name}"))
+        return f"{until}+ {after}" if rest else f"{until} {after}"  # what is before a token may come without it
 
     def _until(self, body: str) -> str:
         """A rule that takes as little as it can."""
         return self._lazy.setdefault(body, f"u{len(self._lazy)}")
 
-    def _any(self, marks: Sequence[str], text: str) -> str:
+    def _any(self, marks: Sequence[str], text: str, not_first: str = "") -> str:
         """Text without the marks; it may be empty if `text` may."""
         found = "|".join(sorted(map(escape, marks)))
         body = f"/{text}/ & ~/(?s:.*)({found})(?s:.*)/" if marks else f"/{text}/"
+        if not_first and not_first not in self._ids:
+            body += f" & ~/{escape(not_first)}(?s:.*)/"
         name = self._terminal(f"({body}) & /(?s:.+)/")
         return f"{name}?" if "*" in text or "{0," in text else name
 
@@ -145,7 +151,7 @@ class _Compiler:
             message = f"{part.label}: {error.message}" if part.label else error.message
             raise InvalidRequest(message, param=part.param or error.param) from error
         self.warnings += [f"{part.label}: {warning}" if part.label else warning for warning in prepared.warnings]
-        first, *others = json.loads(prepared.compiled)["grammars"]
+        first, *others = _grammars(prepared.compiled)
         schema = first.get("json_schema")
         if part.spaced and isinstance(schema, dict):
             first["json_schema"] = {**schema, "x-guidance": {**schema.get("x-guidance", {}), **SPACED}}
@@ -156,6 +162,14 @@ class _Compiler:
 
     def _rule(self, body: str) -> str:
         return self._rules.setdefault(body or '""', f"r{len(self._rules)}")
+
+
+def _grammars(compiled: str) -> list[dict[str, Any]]:
+    """The grammars in the engine's form, which is JSON, or Lark as it is."""
+    if not compiled.startswith('{"grammars"'):
+        return [{"lark_grammar": compiled}]
+    found: list[dict[str, Any]] = json.loads(compiled)["grammars"]
+    return found
 
 
 def _times(node: Repeat) -> str:

@@ -23,7 +23,8 @@ def constrain(description: Description, request: TurnRequest, *, open: bool) -> 
     if choice == "none" and request.answer is None:
         if not (calls and request.tools and calls.opener):
             return None
-        forbidden = Free(ends=True, without=(calls.opener,))
+        begin = description.thinking.begin.strip() if description.thinking and not open else ""
+        forbidden = Free(ends=True, without=(calls.opener,), not_first=begin)
         return as_constraint(Outline(_after_thoughts(description, forbidden, open=open, gap=False)))
     options: list[Node] = []
     if request.answer is not None and choice != "required":

@@ -1,7 +1,7 @@
 """Patterns of property names that overlap. The engine refuses them: it would not know what such a property is to be.
 
-Patterns that overlap are made one: what matches any of them is to be what all of them want, which leaves out some of what is valid. Where
-that would leave nothing for a property that has a name, only properties with names stay.
+Patterns that overlap are made one: what matches any of them is to be what all of them want, which leaves out some of what
+is valid. Where that would leave nothing for a property that has a name, only properties with names stay.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from puna.grammar import LazyTrigger, prepare
 from puna.types import Constraint
 
 BYTES = LLTokenizer("byte")
-MAX_WALK = 2000
+MAX_WALK = 3000
 """Bytes after which a random output is given up."""
 
 TOOLS = (
@@ -198,10 +198,10 @@ def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str]) -> str |
     compiled = prepare(turn.constraint, preserved=vocabulary.control).compiled
     matcher = LLMatcher(LLTokenizer(TokenizerWrapper(vocabulary)), compiled, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
-    marks = [mark.encode() for mark in turn.preserved] + [b'"', b"}", b"]"]
+    marks = [mark.encode() for mark in turn.preserved] + [b'"', b"}", b"]", b"\n"]
     out, wanted = b"", b""
     for _ in range(MAX_WALK):
-        if matcher.is_stopped() or (matcher.is_accepting() and rng.random() < 0.2):
+        if matcher.is_stopped() or (matcher.is_accepting() and rng.random() < 0.5):
             return out.decode("utf-8", "replace")
         allowed = [token for token, on in enumerate(matcher.compute_logit_bias()) if on and token < len(vocabulary.tokens) - 1]
         assert not matcher.is_error(), matcher.get_error()
@@ -211,7 +211,7 @@ def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str]) -> str |
         specials = [token for token in allowed if token >= 256]
         if not wanted and rng.random() < 0.1:
             wanted = rng.choice(marks)
-        if specials and (len(specials) == len(allowed) or rng.random() < 0.1):
+        if specials and (len(specials) == len(allowed) or rng.random() < 0.5):
             token, wanted = rng.choice(specials), b""
         elif wanted and wanted[0] in allowed:
             token, wanted = wanted[0], wanted[1:]

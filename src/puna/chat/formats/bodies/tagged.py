@@ -68,7 +68,7 @@ class Tagged:
     def _arguments(self, tool: Tool) -> Node:
         named = properties(tool)
         if named is None:
-            value = Free((Branch(self.value_end.strip(), seq(_tail(self.value_end))),))
+            value = self._text()
             ends = [end for end in (self.key_end, self.json_key_end) if end]
             return Repeat(seq(self.key_begin, Free(tuple(Branch(end, value) for end in ends))))
         needed = required(tool)
@@ -86,15 +86,19 @@ class Tagged:
         texts = _texts(schema)
         if texts is not None and not any(self.value_end.strip() in text for text in texts):
             return seq(self.key_begin, key, self.key_end, alt([seq(text) for text in texts]), self.value_end)
-        if tool.strict and isinstance(schema, Mapping):
-            found = [keyword for keyword in _UNQUOTED if keyword in schema]
-            if found:
-                raise InvalidRequest(
-                    f"{tool.name}.{key}: '{found[0]}' cannot be enforced: this model writes strings without quotes", param="tools"
-                )
+        lost = [keyword for keyword in _UNQUOTED if isinstance(schema, Mapping) and keyword in schema]
+        why = f"{tool.name}.{key}: '{lost[0]}' is not enforced: this model writes strings without quotes" if lost else ""
+        if lost and tool.strict:
+            raise InvalidRequest(why, param="tools")
         low, high = _lengths(schema)
-        value = Free((Branch(self.value_end.strip(), seq(_tail(self.value_end))),), low=low, high=high)
+        value = self._text(low=low, high=high, lost=why)
         return seq(self.key_begin, key, self.key_end, value)
+
+    def _text(self, *, low: int = 0, high: int | None = None, lost: str = "") -> Free:
+        """A string, up to its end."""
+        mark, bare = self.value_end.rstrip(), self.value_end.strip()
+        without = (bare,) if bare != mark else ()
+        return Free((Branch(mark, seq(_tail(self.value_end))),), without=without, low=low, high=high, lost=lost)
 
     def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
         return _TaggedReader(self, tools, closers)
