@@ -1,13 +1,26 @@
-"""Errors as llama.cpp's and OpenAI's clients read them."""
+"""Errors as clients read them: in one shape for llama.cpp's and OpenAI's, in another one for Anthropic's."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import msgspec
 
 from puna.errors import ContextExceeded, PunaError, QueueFull, ServerFault, Unavailable
 from puna.log import logger
+
+MESSAGES = "/v1/messages"
+"""Where errors have Anthropic's shape, and below it."""
+
+_MESSAGES_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+}
 
 
 def known(error: Exception) -> PunaError:
@@ -27,9 +40,29 @@ def error_object(error: PunaError) -> dict[str, Any]:
     return value
 
 
-def error_body(error: PunaError) -> bytes:
-    """A whole reply."""
+def error_body(error: PunaError, path: str = "") -> bytes:
+    """A whole reply, in the shape of the dialect that `path` belongs to."""
+    if is_messages(path):
+        return msgspec.json.encode(messages_error(error))
     return msgspec.json.encode({"error": error_object(error)})
+
+
+def is_messages(path: str) -> bool:
+    """Whether Anthropic's clients wait for the reply."""
+    return path == MESSAGES or path.startswith(MESSAGES + "/")
+
+
+def messages_error(error: PunaError) -> dict[str, Any]:
+    """An error as Anthropic's clients read it; some take the numbers out of the message on long prompts."""
+    message = error.message
+    if isinstance(error, ContextExceeded):
+        message = f"prompt is too long: {error.n_prompt_tokens} tokens > {error.n_ctx} maximum"
+    kind = _MESSAGES_TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
+    return {
+        "type": "error",
+        "error": {"type": kind, "message": message, "param": error.param},
+        "request_id": "req_" + secrets.token_urlsafe(18),
+    }
 
 
 def error_headers(error: PunaError) -> dict[str, str]:
@@ -41,6 +74,6 @@ def error_headers(error: PunaError) -> dict[str, str]:
     return {}
 
 
-def error_frame(error: PunaError) -> bytes:
+def error_frame(error: PunaError, path: str = "") -> bytes:
     """The last frame of an event stream that fails."""
-    return b"data: " + error_body(error) + b"\n\n"
+    return (b"event: error\n" if is_messages(path) else b"") + b"data: " + error_body(error, path) + b"\n\n"

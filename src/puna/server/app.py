@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.middleware import Middleware
 
 from puna import __version__
+from puna.api.anthropic import routes as anthropic
 from puna.api.native import routes as native
 from puna.api.openai import routes as openai
 from puna.api.openapi import components
@@ -61,13 +62,14 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     app.include_router(metrics_router(service, metrics))
     app.include_router(native.native_router(service))
     app.include_router(openai.openai_router(service))
+    app.include_router(anthropic.anthropic_router(service))
     app.include_router(page_router())
     _document_bodies(app)
     return app
 
 
 def _document_bodies(app: FastAPI) -> None:
-    models = (*native.MODELS, *openai.MODELS)
+    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS)
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -27,9 +27,9 @@ async def reply(send: Send, status: int, headers: Iterable[tuple[bytes, bytes]],
     await send({"type": "http.response.body", "body": body})
 
 
-async def reply_error(send: Send, error: PunaError) -> None:
-    """Send an error in the usual shape."""
-    body = error_body(error)
+async def reply_error(scope: Scope, send: Send, error: PunaError) -> None:
+    """Send an error in the shape that the path's clients expect."""
+    body = error_body(error, scope["path"])
     headers: Headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += ((name.encode(), value.encode()) for name, value in error_headers(error).items())
     await reply(send, error.status, headers, body)

@@ -21,7 +21,7 @@ class KeyCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._keys and not self._allowed(scope):
-            await reply_error(send, AuthenticationFailed("Invalid API Key"))
+            await reply_error(scope, send, AuthenticationFailed("Invalid API Key"))
         elif scope["type"] == "websocket" and self._keys:
             await send({"type": "websocket.close", "code": 1008})
         else:

@@ -33,4 +33,4 @@ class ErrorBoundary:
         except Exception as error:  # noqa: BLE001 - `known` logs what nobody foresaw
             wanted = known(error)
             if not started:
-                await reply_error(send, wanted)
+                await reply_error(scope, send, wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -10,15 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from puna.api.disconnect import ClientGone
-from puna.api.errors import error_body, error_headers
+from puna.api.errors import error_body, error_headers, is_messages, messages_error
 from puna.api.replies import Json
-from puna.errors import NotFound, PunaError
+from puna.errors import InvalidRequest, NotFound, PunaError
 
 
-async def puna_error(_request: Request, error: Exception) -> Response:
+async def puna_error(request: Request, error: Exception) -> Response:
     """An error that was raised on purpose."""
     error = cast("PunaError", error)
-    return Json(error_body(error), status_code=error.status, headers=error_headers(error))
+    return Json(error_body(error, request.scope["path"]), status_code=error.status, headers=error_headers(error))
 
 
 async def client_gone(_request: Request, _error: Exception) -> Response:
@@ -32,13 +32,13 @@ async def http_error(request: Request, error: Exception) -> Response:
     path = request.scope["path"][:200]
     if error.status_code == 404:
         return await puna_error(request, NotFound(f"there is no {path!r} here"))
-    value = {
-        "code": error.status_code,
-        "message": f"{request.method} is not allowed for {path!r}" if error.status_code == 405 else error.detail,
-        "type": "invalid_request_error",
-        "param": None,
+    message = f"{request.method} is not allowed for {path!r}" if error.status_code == 405 else str(error.detail)
+    value: dict[str, Any] = {
+        "error": {"code": error.status_code, "message": message, "type": "invalid_request_error", "param": None}
     }
-    return Json({"error": value}, status_code=error.status_code, headers=dict(error.headers or {}))
+    if is_messages(path):
+        value = messages_error(InvalidRequest(message))
+    return Json(value, status_code=error.status_code, headers=dict(error.headers or {}))
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -22,7 +22,9 @@ class HostCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._active and scope["type"] in ("http", "websocket") and not self._expected(header(scope, b"host")):
             if scope["type"] == "http":
-                await reply_error(send, PermissionDenied("this server does not answer to that host name; see --allowed-host"))
+                await reply_error(
+                    scope, send, PermissionDenied("this server does not answer to that host name; see --allowed-host")
+                )
             else:
                 await send({"type": "websocket.close", "code": 1008})
             return

@@ -111,6 +111,10 @@ async def test_the_socket_answers_while_the_model_loads(caplog: pytest.LogCaptur
         assert f"ready at {lifecycle.url}" not in caplog.text
         engine.load.set()
         await ready(http)
+        for _ in range(400):  # the chat template is read first, on a thread
+            if f"ready at {lifecycle.url}" in caplog.text:
+                break
+            await asyncio.sleep(0.005)
         assert f"ready at {lifecycle.url}" in caplog.text
         reply = await http.post("/completion", json={"prompt": "x"})
         assert reply.json()["content"] == "Hello world" and "server" not in reply.headers
