@@ -68,6 +68,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """First and last layer that they act on; from 1, 0 and less for the model's first and last."""
     slots_wait_share: int = 32
     """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
+    calibrate: bool = True
+    """Whether what was left open is measured when a model is loaded for the first time."""
     verbose: bool = False
     """Let the engine log everything it says."""
 

@@ -20,6 +20,16 @@ def usable_cores(root: Path = ROOT) -> int:
     return max(1, min(cores, math.ceil(quota))) if quota is not None else cores
 
 
+def physical_cores(root: Path = ROOT) -> int:
+    """The same, counting threads of one core once."""
+    cores = usable_cores(root)
+    if not hasattr(os, "sched_getaffinity"):
+        return cores
+    folder = root / "sys/devices/system/cpu"
+    siblings = {_read(folder / f"cpu{number}/topology/thread_siblings_list") for number in os.sched_getaffinity(0)}
+    return cores if None in siblings else max(1, min(cores, len(siblings)))
+
+
 def cpu_quota(root: Path = ROOT) -> float | None:
     """Cores' worth of time that the control group allows, or None where there is no limit."""
     shares: list[float] = []

@@ -30,6 +30,8 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = log
         self.command = [sys.executable, "-m", "puna", "serve", "--port", str(self.port), *args]
+        if "--calibrate" not in args:
+            self.command.append("--no-calibrate")
         if model is not None:
             self.command += ["--model", str(model)]
         if model is not None and "-fa" not in args:

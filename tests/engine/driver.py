@@ -64,7 +64,8 @@ class Driver:
     def __init__(self, model: Path, **settings: object) -> None:
         self.diary = Diary()
         self.warnings: list[str] = []
-        chosen = EngineSettings(**{"model": str(model), "n_ctx": 512, "n_slots": 4, "n_threads": 1, **settings})  # type: ignore[arg-type]  # passed on
+        defaults = {"model": str(model), "n_ctx": 512, "n_slots": 4, "n_threads": 1, "calibrate": False}
+        chosen = EngineSettings(**{**defaults, **settings})  # type: ignore[arg-type]  # passed on
         self.engine: Engine
         self.facts: ModelFacts
         self.engine, self.facts = assemble(

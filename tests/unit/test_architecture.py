@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "puna"
 LONGEST = 400
 
-BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf"})
+BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf", "tuning"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),
     "gguf": frozenset({"errors"}),
+    "tuning": frozenset({"errors", "types", "config", "machine"}),
     "settings": BASE,
     "llama": BASE,
     "grammar": BASE,

@@ -77,3 +77,13 @@ def test_name_and_features(tmp_path: Path) -> None:
     assert machine.cpu_name(tmp_path) == "Some CPU"
     assert machine.cpu_features(tmp_path) == {"sse", "avx2", "amx_tile"}
     assert machine.cpu_features(tmp_path / "none") == frozenset()
+
+
+def test_threads_of_one_core_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2, 3}, raising=False)
+    assert machine.physical_cores(tmp_path) == 4
+    siblings = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
+    write(tmp_path, {f"sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": text for n, text in siblings.items()})
+    assert (machine.usable_cores(tmp_path), machine.physical_cores(tmp_path)) == (4, 2)
+    write(tmp_path, {"sys/fs/cgroup/cpu.max": "100000 100000"})
+    assert machine.physical_cores(tmp_path) == 1

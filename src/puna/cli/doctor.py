@@ -9,8 +9,9 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 
-from puna import __version__, machine, settings
+from puna import __version__, machine, settings, tuning
 from puna.cli.model import NO_MODEL, with_model
+from puna.config import EngineSettings
 from puna.doctor import checks
 from puna.doctor.engine import examine
 from puna.errors import StartupError
@@ -44,7 +45,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def gather(arguments: Sequence[str], *, trial: bool) -> checks.Facts:
     """Look at everything. The model is tried only if its header is sound, and the engine can be loaded."""
-    path, settings_error = _model_path(arguments)
+    chosen, settings_error = _settings(arguments)
+    path = chosen.model if chosen else ""
     header, model_error = _header(path) if path else (None, "" if settings_error else NO_MODEL)
     facts = checks.Facts(
         engine=examine(()),
@@ -59,16 +61,35 @@ def gather(arguments: Sequence[str], *, trial: bool) -> checks.Facts:
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         quota=machine.cpu_quota(),
     )
+    if chosen is not None and header is not None and facts.engine.description:
+        facts = dataclasses.replace(facts, calibration=calibration(chosen, facts.engine.description))
     if not trial or header is None or checks.problem(facts):
         return facts
     return dataclasses.replace(facts, engine=examine([path]), tried=True)
 
 
-def _model_path(arguments: Sequence[str]) -> tuple[str, str]:
+def _settings(arguments: Sequence[str]) -> tuple[EngineSettings | None, str]:
     try:
-        return with_model(settings.load(arguments, os.environ).settings).engine.model, ""
+        return with_model(settings.load(arguments, os.environ).settings).engine, ""
     except StartupError as error:
-        return "", str(error)
+        return None, str(error)
+
+
+def calibration(chosen: EngineSettings, engine: str) -> tuple[str, ...]:
+    """What is known of how the model is computed fastest here, as lines."""
+    if not chosen.calibrate:
+        return ("switched off",)
+    folder = tuning.folder(os.environ)
+    if folder is None:
+        return ("measured at every start: there is no home to keep it in",)
+    try:
+        file = tuning.path(folder, tuning.key_here(chosen, engine))
+        found = tuning.read(folder, file.stem)
+    except (OSError, ValueError) as error:
+        return (f"cannot be used, measured again at the next start: {error}",)
+    if found is None:
+        return ("none yet, measured at the next start",)
+    return (found.report(), *(made.report() for made in found.comparisons), f"kept in {file}; delete it to measure again")
 
 
 def _header(path: str) -> tuple[Header | None, str]:
@@ -100,6 +121,8 @@ def describe(facts: checks.Facts) -> Iterable[tuple[str, str]]:
     yield "memory", "unknown" if facts.free_memory is None else f"{checks.in_gib(facts.free_memory)} free"
     if facts.model:
         yield from _describe_model(facts.model)
+    for number, line in enumerate(facts.calibration):
+        yield "" if number else "speed", line
     if facts.tried:
         yield "trial", "a prompt was read" if engine.trial_passed else "failed"
 

@@ -177,7 +177,7 @@ class Probation:
         self.died(Moment("idle", (), 0), fault=False)
 
     def _suspects(self, moment: Moment) -> list[int]:
-        if moment.phase in ("load", "idle", "unknown"):
+        if moment.phase in ("load", "calibrate", "idle", "unknown"):
             return []
         named = [id for id in dict.fromkeys(moment.ids) if id in self._records and self._records[id].submitted]
         if self._on_trial in named:

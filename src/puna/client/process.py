@@ -40,6 +40,7 @@ FAULTS = frozenset({signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL,
 
 DOING = {
     "load": "while loading the model",
+    "calibrate": "while measuring how the model is computed fastest",
     "decode": "in a decode",
     "sample": "while sampling",
     "constrain": "while applying a constraint",

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
+from msgspec.structs import replace
+
 from puna.client.backoff import MOST, Backoff
 from puna.client.process import Exit, LoadFailed, WorkerDied, WorkerProcess
 from puna.config import EngineSettings
 from puna.errors import PunaError, StartupError
 from puna.ipc.frames import Load, SlotDone, Step, ToWorker
 from puna.log import logger
-from puna.types import ModelFacts
+from puna.types import ModelFacts, Tuning
 
 State = Literal["loading", "ready", "restarting", "failed"]
 
@@ -70,6 +72,8 @@ class Supervisor:
         self._command = command
         self._charge = charge
         self._safe_mode = False
+        self._tuning: Tuning | None = None
+        """How the last worker computed the model: the next one need not find out again."""
         self._backoff = Backoff()
         self._worker: WorkerProcess | None = None
         self._progressed = False
@@ -155,10 +159,16 @@ class Supervisor:
             return MOST
         except WorkerDied as error:
             end = error.exit
-            if not first.done() and (end.signal != signal.SIGILL or self._safe_mode):
+            if not first.done() and not self._may_load_otherwise(end):
                 raise StartupError(_last_words(end)) from error
         self._bury(end)
         return self._backoff.died(progress=self._progressed, lived=lived)
+
+    def _may_load_otherwise(self, end: Exit) -> bool:
+        """Whether a worker that died while loading may have a successor that does something else."""
+        return (end.signal == signal.SIGILL and not self._safe_mode) or (
+            end.moment.phase == "calibrate" and self._settings.calibrate
+        )
 
     async def _load(self, on_loading: Callable[[float], None] | None) -> WorkerProcess:
         def loading(progress: float) -> None:
@@ -168,7 +178,8 @@ class Supervisor:
 
         self.progress = 0.0
         worker = await self._spawn()
-        facts = await worker.load(Load(self._settings, self._safe_mode), loading)
+        facts = await worker.load(Load(self._settings, self._safe_mode, self._tuning), loading)
+        self._tuning = facts.tuning
         try:
             await self._charge.loaded(facts)
         except PunaError as error:
@@ -206,6 +217,9 @@ class Supervisor:
             logger.error(ADVICE)
             # Before the first decode has succeeded, nothing was particular about the request.
             blame = end.moment.n_decoded > 0
+        elif end.moment.phase == "calibrate" and self._settings.calibrate:
+            self._settings = replace(self._settings, calibrate=False)
+            logger.error("the model is loaded without calibration from now on")
         if self.state == "ready":
             self.state = "restarting"
         self._charge.died(end, blame=blame)

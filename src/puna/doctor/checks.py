@@ -34,6 +34,8 @@ class Facts:
     free_memory: int | None = None
     cores: int = 1
     quota: float | None = None
+    calibration: tuple[str, ...] = ()
+    """What is known of how the model is computed fastest, as lines."""
 
 
 def problem(facts: Facts) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from puna import machine
 from puna.config import EngineSettings
-from puna.engine import sizing
+from puna.engine import sizing, tuner
 from puna.engine.adapter_files import (
     adapter_facts,
     check_adapters,
@@ -20,6 +19,7 @@ from puna.engine.adapter_files import (
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.constraint import ConstraintFactory
+from puna.engine.contexts import ContextMaker, free_memory
 from puna.engine.disk.folder import StateFolder
 from puna.engine.disk.identity import identify
 from puna.engine.disk.jobs import FileThread
@@ -36,11 +36,10 @@ from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.context import Context
-from puna.llama.control_vector import ControlVector
 from puna.llama.lora import Lora
 from puna.llama.model import Model
 from puna.llama.state import StateShape
-from puna.types import AdapterFacts, ModelFacts
+from puna.types import AdapterFacts, ModelFacts, Tuning
 
 LEAST_PENDING = 64 << 20
 """Bytes that may wait to be written to disk on the smallest machine."""
@@ -56,8 +55,12 @@ def assemble(
     recorder: Recorder,
     progress: Callable[[float], None],
     warn: Callable[[str], None],
+    known: Tuning | None = None,
 ) -> tuple[Engine, ModelFacts]:
-    """Load and build everything. Raises `StartupError` with a reason for the user."""
+    """Load and build everything. Raises `StartupError` with a reason for the user.
+
+    `known` is how an earlier worker of the same server computed the model.
+    """
     library.start(verbose=settings.verbose)
     check_adapters(settings)
     model = Model(
@@ -74,17 +77,20 @@ def assemble(
     vector = load_control_vector(settings, model)
     constraints = ConstraintFactory(model.vocab)
     constraints.warm()
-    size = _choose_size(model, settings)
-    make = partial(_make_context, model, settings, vector)
-    context = make(size.first, size.n_slots)
-    shape = warm_up(context)
-    make = partial(_make_context, model, settings, vector, shape=shape)
+    maker = ContextMaker(model, settings, vector)
+    recorder.record("calibrate", ())  # computing in every way there is may be more than the engine survives
+    tuning = tuner.tune(model, settings, maker, safe_mode=safe_mode, known=known, warn=warn)
+    recorder.record("load", ())
+    size = _choose_size(model, settings, maker, tuning)
+    context = maker.make(tuning, size.first, size.n_slots)
+    maker.shape = shape = warm_up(context)
+    make = partial(maker.make, tuning)
     scales = initial_scales(settings)
     check_numbers(context, [(lora, scale) for lora, scale in zip(loras, scales, strict=True) if scale], vector)
-    memory = UnifiedMemory(context) if _unified(settings) else SplitMemory(context)
-    host = HostTier(sizing.choose_cache(settings.cache_ram, _free_memory()), can_cut=model.can_cut, shape=shape)
+    memory = UnifiedMemory(context) if tuning.layout == "unified" else SplitMemory(context)
+    host = HostTier(sizing.choose_cache(settings.cache_ram, free_memory()), can_cut=model.can_cut, shape=shape)
     files = FileThread()
-    identity = _identify(model, settings, size)
+    identity = _identify(model, settings, tuning, size)
     disk = _open_disk(settings, identity, files, host, can_cut=model.can_cut, warn=warn)
     engine = Engine(
         vocab=model.vocab,
@@ -105,10 +111,10 @@ def assemble(
         recorder=recorder,
         warn=warn,
     )
-    return engine, _facts(model, settings, size, adapter_facts(loras, scales), safe_mode=safe_mode)
+    return engine, _facts(model, settings, tuning, size, adapter_facts(loras, scales), safe_mode=safe_mode)
 
 
-def _identify(model: Model, settings: EngineSettings, size: sizing.Size) -> Identity:
+def _identify(model: Model, settings: EngineSettings, tuning: Tuning, size: sizing.Size) -> Identity:
     """What states of this model in this context belong to. Raises `StartupError` if the file cannot be read any more."""
     context: dict[str, object] = {
         "engine": library.version(),
@@ -119,8 +125,8 @@ def _identify(model: Model, settings: EngineSettings, size: sizing.Size) -> Iden
         "RoPE scale": settings.rope_freq_scale,
     }
     if not model.can_cut:  # such states are taken as they are, so the context has to be of the same make
-        context |= {"layout": "unified" if _unified(settings) else "split", "slots": size.n_slots}
-        context |= {"flash attention": str(_flash_attention(settings, size.n_ctx))}
+        context |= {"layout": tuning.layout, "slots": size.n_slots}
+        context |= {"flash attention": str(_flash_attention(tuning, size))}
     try:
         return identify(settings.model, model.metadata, context)
     except OSError as error:
@@ -159,94 +165,32 @@ def warm_up(context: Context) -> StateShape | None:
     return shape
 
 
-def _choose_size(model: Model, settings: EngineSettings) -> sizing.Size:
+def _flash_attention(tuning: Tuning, size: sizing.Size) -> bool:
+    """Whether the largest context uses flash attention."""
+    return tuning.flash_short if size.n_ctx <= sizing.SHORT_N_CTX else tuning.flash_long
+
+
+def _choose_size(model: Model, settings: EngineSettings, maker: ContextMaker, tuning: Tuning) -> sizing.Size:
     return sizing.choose_size(
         n_ctx=settings.n_ctx,
         n_slots=settings.n_slots,
         n_ctx_train=model.n_ctx_train,
-        cell=sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v),
-        free=_free_memory(),
-        fixed=not model.can_cut and not _unified(settings),
-        short=_adaptive_attention(settings) and model.can_cut,
+        cell=maker.cell_bytes,
+        free=free_memory(),
+        fixed=not model.can_cut and tuning.layout == "split",
+        short=tuning.flash_short != tuning.flash_long,
     )
 
 
-def _make_context(
+def _facts(
     model: Model,
     settings: EngineSettings,
-    vector: ControlVector | None,
-    length: int,
-    n_seats: int,
+    tuning: Tuning,
+    size: sizing.Size,
+    adapters: tuple[AdapterFacts, ...],
     *,
-    shape: StateShape | None = None,
-) -> Context:
-    """A context for `n_seats` sequences of `length` tokens. Raises `StartupError` with what it needs and what is free."""
-    threads, threads_batch = _threads(settings)
-    try:
-        context = Context(
-            model,
-            n_ctx=length * n_seats,
-            n_seq_max=n_seats,
-            n_batch=settings.n_batch,
-            n_ubatch=settings.n_ubatch,
-            n_threads=threads,
-            n_threads_batch=threads_batch,
-            unified=_unified(settings),
-            flash_attention=_flash_attention(settings, length),
-            cache_type_k=settings.cache_type_k,
-            cache_type_v=settings.cache_type_v,
-            rope_scaling=settings.rope_scaling,
-            rope_freq_base=settings.rope_freq_base,
-            rope_freq_scale=settings.rope_freq_scale,
-            shape=shape,
-        )
-    except StartupError as error:
-        cell = sizing.cell_bytes(model.metadata, model.n_layer, model.n_embd, settings.cache_type_k, settings.cache_type_v)
-        raise StartupError(
-            f"{error.message} (cells for {n_seats} x {length} tokens take about {cell * n_seats * length / 1e6:,.0f} MB, "
-            f"{_free_memory() / 1e6:,.0f} MB are free)"
-        ) from error
-    if vector is not None:
-        context.use_control_vector(vector)
-    return context
-
-
-def _free_memory() -> int:
-    free = machine.free_memory()
-    return sizing.UNKNOWN_FREE if free is None else free
-
-
-def _threads(settings: EngineSettings) -> tuple[int, int]:
-    """Threads for decode and for prefill. More than there are cores would wait for each other for ever and a day."""
-    cores = machine.usable_cores()
-    threads = min(settings.n_threads or cores, cores)
-    return threads, min(settings.n_threads_batch or threads, cores)
-
-
-def _unified(settings: EngineSettings) -> bool:
-    return settings.layout == "unified"
-
-
-def _flash_attention(settings: EngineSettings, length: int) -> bool:
-    """Whether a context for sequences of this length uses flash attention.
-
-    On CPUs it is faster for short sequences and slower, by a third and more, for long ones. Quantized values need it,
-    and accelerators like it.
-    """
-    if _adaptive_attention(settings):
-        return length <= sizing.SHORT_N_CTX
-    return settings.flash_attention != "off"
-
-
-def _adaptive_attention(settings: EngineSettings) -> bool:
-    quantized = settings.cache_type_v not in ("f32", "f16", "bf16")
-    return settings.flash_attention == "auto" and not quantized and not library.has_accelerator()
-
-
-def _facts(
-    model: Model, settings: EngineSettings, size: sizing.Size, adapters: tuple[AdapterFacts, ...], *, safe_mode: bool
+    safe_mode: bool,
 ) -> ModelFacts:
-    threads, threads_batch = _threads(settings)
     return ModelFacts(
         path=settings.model,
         description=model.description,
@@ -260,10 +204,10 @@ def _facts(
         n_ctx_train=model.n_ctx_train,
         n_ctx=size.n_ctx,
         n_slots=size.n_slots,
-        layout="unified" if _unified(settings) else "split",
-        flash_attention=_flash_attention(settings, size.n_ctx),
-        n_threads=threads,
-        n_threads_batch=threads_batch,
+        layout=tuning.layout,
+        flash_attention=_flash_attention(tuning, size),
+        n_threads=tuning.n_threads,
+        n_threads_batch=tuning.n_threads_batch,
         chat_template=model.chat_template,
         metadata={key: value for key, value in model.metadata.items() if key != "tokenizer.chat_template"},
         can_cut=model.can_cut,
@@ -272,4 +216,5 @@ def _facts(
         safe_mode=safe_mode,
         n_batch=settings.n_batch,
         adapters=adapters,
+        tuning=tuning,
     )

@@ -67,7 +67,9 @@ def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
             channel.send(Loading(done))
 
     try:
-        engine, facts = assemble(frame.settings, safe_mode=frame.safe_mode, recorder=box, progress=progress, warn=warn)
+        engine, facts = assemble(
+            frame.settings, safe_mode=frame.safe_mode, recorder=box, progress=progress, warn=warn, known=frame.tuning
+        )
     except StartupError as error:
         channel.send(Failed(error.message))
         return None

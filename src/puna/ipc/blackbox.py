@@ -18,10 +18,10 @@ from typing import Literal
 
 import msgspec
 
-Phase = Literal["load", "decode", "sample", "constrain", "idle", "unknown"]
+Phase = Literal["load", "decode", "sample", "constrain", "idle", "unknown", "calibrate"]
 """`unknown` is only ever read: nothing whole is left to say what happened."""
 
-PHASES: tuple[Phase, ...] = ("load", "decode", "sample", "constrain", "idle", "unknown")
+PHASES: tuple[Phase, ...] = ("load", "decode", "sample", "constrain", "idle", "unknown", "calibrate")
 CODES = {phase: code for code, phase in enumerate(PHASES)}
 
 MAX_IDS = 4096

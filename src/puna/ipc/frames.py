@@ -22,6 +22,7 @@ from puna.types import (
     StopType,
     Timings,
     TokenProb,
+    Tuning,
 )
 
 
@@ -31,6 +32,8 @@ class Load(msgspec.Struct, frozen=True, tag=True):
     settings: EngineSettings
     safe_mode: bool = False
     """Load without repacked weights (`use_extra_bufts = false`), after an illegal instruction."""
+    tuning: Tuning | None = None
+    """What an earlier worker found out about the model, so that this one need not."""
 
 
 class Submit(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -145,6 +145,10 @@ class Context:
             raise DecodeError(f"row {row} of the last batch has no logits")
         return np.ctypeslib.as_array(ctypes.cast(pointer, self._float_p), shape=(self.n_vocab,))
 
+    def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
+        """Compute single tokens, and several at a time, with so many threads from now on."""
+        C.llama_set_n_threads(self._p, n_threads, n_threads_batch)
+
     def set_abort(self, should_abort: Callable[[], bool] | None) -> None:
         """Let `should_abort` end a running decode, which then raises `DecodeError` with code 2."""
         self._abort = C.ggml_abort_callback(lambda _data: should_abort()) if should_abort else C.ggml_abort_callback(0)

@@ -214,6 +214,23 @@ def adapt(state: State, shape: StateShape, length: int, *, n_stream: int, transp
     return _gather([(rows, kept)], transposed=transposed, before=before, behind=behind)
 
 
+def stretch(state: State, shape: StateShape, length: int) -> State:
+    """A state of `length` cells that repeats those of another one: it means nothing, but is computed like any other.
+
+    Raises `StateFormatError` for bytes that are not understood, and for memory that has a tail.
+    """
+    if shape.has_tail:
+        raise StateFormatError("a tail cannot be made longer")
+    at, _, after = _own_stream(state)
+    rows = Rows(state, shape, at)
+    cells = np.arange(length) % rows.count
+    behind = np.zeros(after, np.uint8)
+    made = _gather([(rows, cells)], transposed=rows.transposed, before=state[:at], behind=behind)
+    heads = made[at + 4 : at + 4 + length * shape.cell].reshape(length, shape.cell)
+    heads[:, :4] = np.arange(length, dtype=np.uint32).view(np.uint8).reshape(length, 4)
+    return made
+
+
 NOTHING = np.zeros(0, np.uint8)
 
 

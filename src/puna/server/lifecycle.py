@@ -116,6 +116,8 @@ class Lifecycle:
         await self._prepare_chat()
         facts = self._service.facts
         logger.info("%s: %s, %d slots of %d tokens", self._service.model, facts.description, facts.n_slots, facts.n_ctx)
+        if facts.tuning is not None:
+            logger.info("%s", facts.tuning.report())
         logger.info("ready at %s", self.url)
         await self._service.warm()
 

@@ -217,6 +217,14 @@ ENGINE_OPTIONS = (
         group=ENGINE,
         help="how long idle engine threads spin before they sleep",
     ),
+    Option(
+        flags=("--calibrate",),
+        off_flags=("--no-calibrate",),
+        kind=Switch(),
+        target="engine.calibrate",
+        group=ENGINE,
+        help="on a model's first start, measure for up to 3 seconds which layout, attention and threads are fastest here",
+    ),
 )
 
 SERVER_OPTIONS = (

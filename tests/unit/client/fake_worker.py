@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from puna.ipc.blackbox import BlackBox, Phase
 from puna.ipc.channel import WorkerChannel
 from puna.ipc.frames import Abort, Failed, Load, Loading, Output, Ready, Step, Submit, ToWorker
-from puna.types import EngineStats, ModelFacts, SlotState, Timings
+from puna.types import EngineStats, ModelFacts, SlotState, Timings, Tuning
 from tests.unit.client.scenario import Killer, Scenario, token
 
 
@@ -91,6 +91,11 @@ class FakeWorker:
         if scenario.die_loading and not (scenario.sigill_unless_safe and self.safe_mode):
             print("about to die", file=sys.stderr, flush=True)
             die(scenario.die_loading)
+        with Path(scenario.folder, "tunings").open("a") as file:
+            file.write(f"{frame.settings.calibrate}:{frame.tuning and frame.tuning.n_threads}\n")
+        if scenario.die_calibrating and frame.settings.calibrate:
+            self.box.record("calibrate", ())
+            die("SIGSEGV")
         if scenario.fail_loading and life >= scenario.fail_after:
             self.channel.send(Failed(scenario.fail_loading))
             sys.exit(1)
@@ -123,6 +128,7 @@ class FakeWorker:
             has_decoder=True,
             engine=os.environ.get("GOMP_SPINCOUNT", ""),
             safe_mode=self.safe_mode,
+            tuning=Tuning(layout="split", flash_short=True, flash_long=True, n_threads=7, n_threads_batch=7),
         )
 
     def run(self) -> None:

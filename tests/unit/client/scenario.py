@@ -43,6 +43,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """Ignore SIGTERM and the end of the channel."""
     die_loading: str = ""
     """A signal's name."""
+    die_calibrating: bool = False
+    """Die by SIGSEGV in a calibration."""
     die_idle: int = 0
     """Lives that end, by SIGKILL, as soon as the model is loaded."""
     sigill_unless_safe: bool = False

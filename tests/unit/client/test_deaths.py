@@ -178,6 +178,22 @@ async def test_illegal_instruction_while_loading_leads_to_safe_mode(tmp_path: Pa
         check(await outcome(client, 0), 0)
 
 
+async def test_a_calibration_that_kills_is_not_repeated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "puna")
+    async with started(scene(tmp_path, die_calibrating=True)) as client:
+        check(await outcome(client, 10), 10)
+    assert written(tmp_path, "tunings") == ["True:None", "False:None"]
+    assert "while measuring how the model is computed fastest" in caplog.text
+    assert "without calibration from now on" in caplog.text
+
+
+async def test_what_one_worker_found_out_is_told_to_the_next(tmp_path: Path) -> None:
+    async with started(scene(tmp_path)) as client:
+        kill(client)
+        check(await outcome(client, 10), 10)
+    assert written(tmp_path, "tunings") == ["True:None", "True:7"]
+
+
 async def test_requests_queue_while_a_worker_restarts_and_can_be_dropped(tmp_path: Path) -> None:
     async with started(scene(tmp_path)) as client:
         kill(client)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from puna.llama.state import Rows, State, StateFormatError, StateShape, adapt, cut, learn, put_together, take_apart
+from puna.llama.state import Rows, State, StateFormatError, StateShape, adapt, cut, learn, put_together, stretch, take_apart
 from tests.unit.engine.states import make_shape, make_state
 
 TOKENS = (11, 12, 13, 14, 15)
@@ -45,6 +45,22 @@ def test_only_the_wanted_beginning_is_taken(transposed: bool, order: list[int], 
     assert rows.positions.tolist() == list(range(min(length, 6)))
     again = put_together([cut(rows, 0, rows.count)], rows.count, tail, make_shape())
     np.testing.assert_array_equal(again, make_state(tokens[:length]))
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+def test_a_stretched_state_repeats_its_cells(transposed: bool) -> None:
+    state = make_state(TOKENS, stream=1, n_stream=3, transposed=transposed)
+    long = stretch(state, make_shape(), 12)
+    assert len(long) == len(make_state(tuple(range(12)), stream=1, n_stream=3, transposed=transposed))
+    rows, _ = take_apart(long, make_shape())
+    short, _ = take_apart(state, make_shape())
+    assert rows is not None and short is not None
+    assert rows.positions.tolist() == list(range(12))
+    for begin, end in ((0, 5), (5, 10), (10, 12)):
+        np.testing.assert_array_equal(rows.keys[1][begin:end], short.keys[1][: end - begin])
+        np.testing.assert_array_equal(rows.values[1][:, begin:end], short.values[1][:, : end - begin])
+    with pytest.raises(StateFormatError, match="tail"):
+        stretch(make_state(TOKENS, tail=b"tail"), make_shape(tail=b"tail"), 9)
 
 
 def test_a_beginning_of_nothing_is_refused_and_a_tail_belongs_to_all() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from puna.api.decode import default_sampling
 from puna.api.settings import default_settings_object
 from puna.errors import NotSupported
@@ -43,6 +45,7 @@ def props_object(service: Service) -> dict[str, Any]:
         "eos_token": tokenizer.text(tokenizer.eos) if tokenizer.eos >= 0 else "",
         "build_info": BUILD,
         "engine": facts.engine,
+        "calibration": None if facts.tuning is None else msgspec.to_builtins(facts.tuning),
         "is_sleeping": False,
     }
 
