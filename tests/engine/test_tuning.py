@@ -11,7 +11,8 @@ from puna.engine.calibration import Costs, Way
 from puna.engine.trials import Trials
 from puna.errors import StartupError
 from puna.llama.context import Context
-from puna.types import ModelFacts, Tuning
+from puna.tuning import Tuning
+from puna.types import ModelFacts
 from tests.engine.driver import Driver
 
 

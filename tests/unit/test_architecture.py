@@ -12,17 +12,18 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "puna"
 LONGEST = 400
 
-BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf", "tuning"})
+BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf", "tuning", "calibration_file"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
-    "types": frozenset({"errors"}),
+    "types": frozenset({"errors", "tuning"}),
     "outline": frozenset({"errors", "types"}),
     "config": frozenset({"errors", "types"}),
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),
     "gguf": frozenset({"errors"}),
-    "tuning": frozenset({"errors", "types", "config", "machine"}),
+    "tuning": frozenset(),
+    "calibration_file": frozenset({"tuning", "config", "machine"}),
     "settings": BASE,
     "llama": BASE,
     "grammar": BASE,

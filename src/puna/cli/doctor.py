@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 
-from puna import __version__, machine, settings, tuning
+from puna import __version__, calibration_file, machine, settings
 from puna.cli.model import NO_MODEL, with_model
 from puna.config import EngineSettings
 from puna.doctor import checks
@@ -79,12 +79,12 @@ def calibration(chosen: EngineSettings, engine: str) -> tuple[str, ...]:
     """What is known of how the model is computed fastest here, as lines."""
     if not chosen.calibrate:
         return ("switched off",)
-    folder = tuning.folder(os.environ)
+    folder = calibration_file.folder(os.environ)
     if folder is None:
         return ("measured at every start: there is no home to keep it in",)
     try:
-        file = tuning.path(folder, tuning.key_here(chosen, engine))
-        found = tuning.read(folder, file.stem)
+        file = calibration_file.path(folder, calibration_file.key_here(chosen, engine))
+        found = calibration_file.read(folder, file.stem)
     except (OSError, ValueError) as error:
         return (f"cannot be used, measured again at the next start: {error}",)
     if found is None:

@@ -16,7 +16,8 @@ from puna.config import EngineSettings
 from puna.errors import PunaError, StartupError
 from puna.ipc.frames import Load, SlotDone, Step, ToWorker
 from puna.log import logger
-from puna.types import ModelFacts, Tuning
+from puna.tuning import Tuning
+from puna.types import ModelFacts
 
 State = Literal["loading", "ready", "restarting", "failed"]
 

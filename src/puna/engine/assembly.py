@@ -39,7 +39,8 @@ from puna.llama.context import Context
 from puna.llama.lora import Lora
 from puna.llama.model import Model
 from puna.llama.state import StateShape
-from puna.types import AdapterFacts, ModelFacts, Tuning
+from puna.tuning import Tuning
+from puna.types import AdapterFacts, ModelFacts
 
 LEAST_PENDING = 64 << 20
 """Bytes that may wait to be written to disk on the smallest machine."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec.structs import replace as replaced
 
-from puna.types import Comparison, Tuning
+from puna.tuning import Comparison, Tuning
 
 READ = 400
 """Prompt tokens of a usual request that are not in the cache."""

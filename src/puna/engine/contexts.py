@@ -13,7 +13,7 @@ from puna.llama.context import Context
 from puna.llama.control_vector import ControlVector
 from puna.llama.model import Model
 from puna.llama.state import StateShape
-from puna.types import Tuning
+from puna.tuning import Tuning
 
 
 @dataclass(slots=True)

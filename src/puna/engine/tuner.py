@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from puna import machine, tuning
+from puna import calibration_file, machine
 from puna.config import EngineSettings
 from puna.engine import trials
 from puna.engine.calibration import Open, calibrate, thread_counts
 from puna.engine.contexts import ContextMaker, free_memory
 from puna.llama import library
 from puna.llama.model import Model
-from puna.types import Comparison, Tuning
+from puna.tuning import Comparison, Tuning
 
 SECONDS = 2.5
 """Most time for measuring. A round that has begun is finished, so a little more may pass."""
@@ -100,14 +100,14 @@ def tune(
     start, wanted = rules(settings, here), to_find(settings, here)
     if not settings.calibrate or wanted.nothing:
         return start
-    folder = tuning.folder(environment)
-    key = tuning.key_here(settings, library.describe(), safe_mode=safe_mode)
+    folder = calibration_file.folder(environment)
+    key = calibration_file.key_here(settings, library.describe(), safe_mode=safe_mode)
     kept = None
     if folder is not None:
         try:
-            kept = tuning.read(folder, key)
+            kept = calibration_file.read(folder, key)
         except (OSError, ValueError) as error:
-            warn(f"the calibration in {tuning.path(folder, key)} cannot be used: {error}")
+            warn(f"the calibration in {calibration_file.path(folder, key)} cannot be used: {error}")
         if kept is not None and kept.complete:
             return replace(kept, source="stored")
     if 2 * maker.cell_bytes * (trials.CROWD + 1) * (trials.DEEP + trials.MARGIN) > MEMORY_SHARE * free_memory():
@@ -117,7 +117,7 @@ def tune(
     found = _measure(maker, start, wanted, settings.n_slots or trials.CROWD, made, warn)
     if folder is not None and found.comparisons:  # else the machine was busy, and another start may tell more
         try:
-            tuning.write(folder, key, settings.model, found)
+            calibration_file.write(folder, key, settings.model, found)
         except OSError as error:
             warn(f"the calibration cannot be kept: {error}")
     return found

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from puna.config import EngineSettings
+from puna.tuning import Tuning
 from puna.types import (
     EngineStats,
     Generation,
@@ -22,7 +23,6 @@ from puna.types import (
     StopType,
     Timings,
     TokenProb,
-    Tuning,
 )
 
 

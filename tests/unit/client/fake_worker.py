@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 from puna.ipc.blackbox import BlackBox, Phase
 from puna.ipc.channel import WorkerChannel
 from puna.ipc.frames import Abort, Failed, Load, Loading, Output, Ready, Step, Submit, ToWorker
-from puna.types import EngineStats, ModelFacts, SlotState, Timings, Tuning
+from puna.tuning import Tuning
+from puna.types import EngineStats, ModelFacts, SlotState, Timings
 from tests.unit.client.scenario import Killer, Scenario, token
 
 

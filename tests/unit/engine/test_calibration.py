@@ -22,7 +22,7 @@ from puna.engine.calibration import (
     single,
     thread_counts,
 )
-from puna.types import Tuning
+from puna.tuning import Tuning
 
 START = Tuning(layout="split", flash_short=True, flash_long=False, n_threads=8, n_threads_batch=8)
 EVERYTHING = Open(flash=True, layout=True, short=True, n_threads=(4, 7), n_threads_batch=(4, 7))

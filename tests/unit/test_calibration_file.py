@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from puna import tuning
+from puna import calibration_file
 from puna.config import EngineSettings
-from puna.types import Comparison, Tuning
+from puna.tuning import Comparison, Tuning
 
 FOUND = Tuning(
     layout="unified",
@@ -33,7 +33,7 @@ def model(tmp_path: Path) -> Path:
 
 def key(model: Path, *, engine: str = "e 1.0", cores: int = 4, cpu: str = "c", safe_mode: bool = False, **changed: object) -> str:
     settings = msgspec.convert({"model": str(model), **changed}, EngineSettings)
-    return tuning.key(settings, engine=engine, cores=cores, cpu=cpu, safe_mode=safe_mode)
+    return calibration_file.key(settings, engine=engine, cores=cores, cpu=cpu, safe_mode=safe_mode)
 
 
 def test_the_key_follows_everything_that_changes_times(model: Path, tmp_path: Path) -> None:
@@ -54,21 +54,21 @@ def test_the_key_follows_nothing_else(model: Path, tmp_path: Path) -> None:
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    assert tuning.read(folder, "k") is None
-    tuning.write(folder, "k", "/models/m.gguf", FOUND)
-    assert tuning.read(folder, "k") == FOUND
-    assert tuning.read(folder, "other") is None
+    assert calibration_file.read(folder, "k") is None
+    calibration_file.write(folder, "k", "/models/m.gguf", FOUND)
+    assert calibration_file.read(folder, "k") == FOUND
+    assert calibration_file.read(folder, "other") is None
     assert [file.name for file in folder.iterdir()] == ["k.json"]
-    assert "m.gguf" in tuning.path(folder, "k").read_text()
+    assert "m.gguf" in calibration_file.path(folder, "k").read_text()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_a_file_that_was_cut_short_is_refused(tmp_path: Path, share: float) -> None:
-    tuning.write(tmp_path, "k", "m", FOUND)
-    data = tuning.path(tmp_path, "k").read_bytes()
-    tuning.path(tmp_path, "k").write_bytes(data[: int(len(data) * share)])
+    calibration_file.write(tmp_path, "k", "m", FOUND)
+    data = calibration_file.path(tmp_path, "k").read_bytes()
+    calibration_file.path(tmp_path, "k").write_bytes(data[: int(len(data) * share)])
     with pytest.raises(ValueError):
-        tuning.read(tmp_path, "k")
+        calibration_file.read(tmp_path, "k")
 
 
 @pytest.mark.parametrize(
@@ -83,29 +83,29 @@ def test_a_file_that_was_cut_short_is_refused(tmp_path: Path, share: float) -> N
     ],
 )
 def test_a_file_that_was_altered_is_refused(tmp_path: Path, old: bytes, new: bytes) -> None:
-    tuning.write(tmp_path, "k", "m", FOUND)
-    file = tuning.path(tmp_path, "k")
+    calibration_file.write(tmp_path, "k", "m", FOUND)
+    file = calibration_file.path(tmp_path, "k")
     assert old in file.read_bytes()
     file.write_bytes(file.read_bytes().replace(old, new, 1))
     with pytest.raises(ValueError):
-        tuning.read(tmp_path, "k")
+        calibration_file.read(tmp_path, "k")
 
 
 def test_a_failed_write_leaves_nothing_and_harms_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuning.write(tmp_path, "k", "m", FOUND)
+    calibration_file.write(tmp_path, "k", "m", FOUND)
 
     def full(*_: object) -> None:
         raise OSError(28, "no space left on device")
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="no space"):
-        tuning.write(tmp_path, "k", "m", msgspec.structs.replace(FOUND, n_threads=1))
+        calibration_file.write(tmp_path, "k", "m", msgspec.structs.replace(FOUND, n_threads=1))
     assert [file.name for file in tmp_path.iterdir()] == ["k.json"]
-    assert tuning.read(tmp_path, "k") == FOUND
+    assert calibration_file.read(tmp_path, "k") == FOUND
 
 
 def test_where_calibrations_are_kept() -> None:
-    assert tuning.folder({"HOME": "/h"}) == Path("/h/.cache/puna/calibration")
-    assert tuning.folder({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == Path("/c/puna/calibration")
-    assert tuning.folder({"HOME": "/h", "XDG_CACHE_HOME": "c"}) == Path("/h/.cache/puna/calibration")
-    assert tuning.folder({}) is None
+    assert calibration_file.folder({"HOME": "/h"}) == Path("/h/.cache/puna/calibration")
+    assert calibration_file.folder({"HOME": "/h", "XDG_CACHE_HOME": "/c"}) == Path("/c/puna/calibration")
+    assert calibration_file.folder({"HOME": "/h", "XDG_CACHE_HOME": "c"}) == Path("/h/.cache/puna/calibration")
+    assert calibration_file.folder({}) is None
