@@ -117,6 +117,10 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is made to say to itself where the budget ends."""
     n_predict: int = -1
     """Limit for requests that name none."""
+    cache_prompt: bool = True
+    """Whether requests that do not say use, and leave, prompts in the cache."""
+    cache_reuse: int = 0
+    """`n_cache_reuse` of requests that name none."""
     context_shift: bool = False
     """Whether an answer that fills the context goes on without the oldest part of what came before."""
     n_keep: int = 0

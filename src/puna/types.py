@@ -147,6 +147,8 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """None where nothing is to end it."""
     cache_prompt: bool = True
     """Whether this prompt may use, and is left in, the prompt cache."""
+    n_cache_reuse: int = 0
+    """Fewest tokens of a run that is moved here from another place in a known prompt; 0 for moving nothing."""
     id_slot: int = -1
     """The slot the caller would like, -1 for any."""
     want_progress: bool = False
@@ -337,10 +339,20 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that running sequences hold in the context."""
     cache_bytes: int = 0
     """Host memory that resting prompts take."""
+    cache_limit: int = 0
+    """What they may take at most."""
     cache_entries: int = 0
+    """Ranges of tokens, or checkpoints, that can fall out one by one."""
     cache_hits: int = 0
+    """Times that a part of a prompt was found in host memory or copied from a running request."""
+    cache_copies: int = 0
+    """Those of them that were copies."""
     cache_tokens: int = 0
     """Prompt tokens that did not have to be read again."""
+    cache_moved: int = 0
+    """Those of them that were moved from another place."""
+    cache_checkpoints: int = 0
+    """Checkpoints that were taken while prompts were read."""
     cache_evictions: int = 0
     disk_bytes: int = 0
     """What this model's files in the cache folder take."""

@@ -92,6 +92,17 @@ def test_moving_leaves_nothing_behind(rig: Rig) -> None:
     assert_same(rig.decode(0, [7], 60), expected, exact=rig.exact)
 
 
+def test_a_shift_leaves_those_alone_who_share_its_cells(rig: Rig) -> None:
+    rig.decode(0, TOKENS, 0)
+    rig.memory.share(0, [(1, 60)])
+    expected = rig.decode(1, [7], 60)
+    assert rig.context.cut(1, 60)
+    rig.memory.shift(0, 10, 20)
+    rig.decode(0, [9], 40)
+    assert (rig.memory.length(0), rig.memory.length(1)) == (41, 60)
+    assert_same(rig.decode(1, [7], 60), expected, exact=rig.exact)
+
+
 def test_a_state_that_was_shared_at_once_can_rest_at_once(rig: Rig) -> None:
     """No copy is left pending until the next decode."""
     rig.decode(0, TOKENS, 0)

@@ -9,8 +9,6 @@ from puna.types import ModelFacts
 
 def refuse_unsupported(fields: GenerationFields, facts: ModelFacts) -> None:
     """Raise `NotSupported` for the first such field."""
-    if fields.n_cache_reuse:
-        raise refusal("n_cache_reuse", "only whole beginnings of a prompt are used again, of any length; leave it out")
     if fields.deterministic and facts.layout == "unified":
         raise refusal("deterministic", "needs the split layout; start the server with --layout split")
 

@@ -136,6 +136,7 @@ class Engine:
         self._reuse.serve_followers()
         self._close_gap()
         self._shift()
+        self._reuse.verify()
         plan = self._plan()
         if plan.pieces:
             self._run(plan)
@@ -176,8 +177,9 @@ class Engine:
                 self._fail(sequence, f"there is no memory for a sequence of {len(sequence.tokens)} tokens", "fault")
 
     def _shift(self) -> None:
-        """Drop the oldest part of sequences that outgrow the context. Directly before a decode, which completes it."""
+        """Move cells, and drop the oldest part of sequences that outgrow the context. Directly before a decode."""
         for sequence in self._scheduler.running:
+            self._reuse.rearrange(sequence, self._arena.length)
             if self._overflows(sequence) and sequence.n_done:
                 keep, discard = self._drop_oldest(sequence)
                 self._memory.shift(sequence.seat, keep, discard)

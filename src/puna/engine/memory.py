@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from puna.engine.chunks import Chunk
 from puna.llama.context import Context
 from puna.llama.state import State
 
@@ -49,6 +50,12 @@ class Memory(Protocol):
 
     def shift(self, seat: int, keep: int, discard: int) -> None:
         """Drop `discard` tokens after the first `keep` and move the rest down. The seat must not rest before a decode."""
+
+    def rearrange(self, seat: int, chunks: Iterable[Chunk]) -> None:
+        """Move chunks of a seat that shares no cells down, in order, and drop all that follows the last one.
+
+        The seat must not rest before a decode.
+        """
 
     def drop(self, seat: int) -> None:
         """Free a seat's cells."""
@@ -97,6 +104,13 @@ class SplitMemory:
     def shift(self, seat: int, keep: int, discard: int) -> None:
         self._context.shift(seat, keep, discard)
 
+    def rearrange(self, seat: int, chunks: Iterable[Chunk]) -> None:
+        length = 0
+        for chunk in chunks:
+            self._context.move(seat, chunk.source, chunk.source + chunk.count, chunk.target)
+            length = chunk.target + chunk.count
+        self._cut(seat, length)
+
     def drop(self, seat: int) -> None:
         self._context.drop(seat)
 
@@ -127,6 +141,13 @@ class UnifiedMemory(SplitMemory):
             start, end = (-1, -1) if length == whole else (0, length)
             self._context.copy(source, seat, start, end)
             self._cut(seat, length)
+
+    def shift(self, seat: int, keep: int, discard: int) -> None:
+        # cells that others share would move for them too, so the seat gets cells of its own
+        state, length = self.rest(seat), self.length(seat)
+        self.drop(seat)
+        self.wake(seat, state, length)
+        super().shift(seat, keep, discard)
 
     def move(self, source: int, target: int) -> None:
         self._context.copy(source, target)

@@ -9,8 +9,9 @@ from operator import itemgetter
 from puna.engine.checkpoints import choose_checkpoints
 from puna.engine.memory import Memory, MemoryFault
 from puna.engine.pins import Pin, Pins
+from puna.engine.rearranging import Rearranger
 from puna.engine.scheduler import Scheduler
-from puna.engine.sequence import Sequence, common_prefix
+from puna.engine.sequence import MOVED, Sequence, common_prefix
 from puna.engine.stats import Counters
 from puna.engine.tiers import Found, HostTier, LowerTier, Stored
 from puna.llama.context import DecodeError
@@ -42,6 +43,7 @@ class PrefixReuse:
         self._counters = counters
         self._warn = warn
         self._can_cut = can_cut
+        self._rearranger = Rearranger(memory, host)
 
     def find(self, sequence: Sequence, *, below: bool = True) -> None:
         """Give a sequence in an empty seat the longest known prefix, or a leader to wait for.
@@ -67,7 +69,7 @@ class PrefixReuse:
         elif leader and n_now and n_now >= n_rested:
             self._copy(leader, [(sequence, n_now)])
         elif pin is not None and n_pinned > n_stored:
-            self._wake_state(sequence, pin.state, n_pinned)
+            self._wake_state(sequence, pin.state, n_pinned, pin.key)
         elif stored:
             self._wake(sequence, stored)
         if not self._can_cut and self._host.capacity:
@@ -110,6 +112,32 @@ class PrefixReuse:
                 sequence.leader_goal = 0
                 self.find(sequence)
 
+    def rearrange(self, sequence: Sequence, room: int) -> None:
+        """Move cells to where a prompt that allows it has their tokens. Directly before a decode, which completes it.
+
+        `room` is how many tokens a seat has cells for.
+        """
+        if not self._rearranger.wants(sequence):
+            return
+        try:
+            gain = self._rearranger.rearrange(sequence, room)
+        except MemoryFault as error:
+            self._warn(f"a stored prompt was not moved: {error}")
+            sequence.n_done = sequence.n_cached = 0
+        else:
+            self._counters.cache_tokens += gain
+            self._counters.cache_moved += gain
+            sequence.n_cached += gain
+
+    def verify(self) -> None:
+        """Make sure that every running sequence has the cells that its token list says; one that has not is read again."""
+        for sequence in self._scheduler.running:
+            held = self._memory.length(sequence.seat)
+            if held != sequence.n_done:
+                self._warn(f"a sequence of {sequence.n_done} tokens holds {held} in memory; it is read again")
+                self._memory.drop(sequence.seat)
+                sequence.n_done = sequence.n_fresh = sequence.n_cached = 0
+
     def keep(self, sequence: Sequence) -> None:
         """Put what a sequence has in memory to rest, unless that is stored already or not wanted."""
         tokens = sequence.tokens[: sequence.n_done]
@@ -136,7 +164,10 @@ class PrefixReuse:
         The last token is there to be left out: it is computed afresh, or under other adapters.
         """
         starts = [sequence.tokens[: phase.start + 1] for phase in sequence.phases[1:]]
-        return [(tokens, sequence.key_at(len(tokens) - 1)) for tokens in (*starts, sequence.tokens)]
+        found = [(tokens, sequence.key_at(len(tokens) - 1)) for tokens in (*starts, sequence.tokens)]
+        if sequence.generation.n_cache_reuse and not sequence.moved:
+            found.append((sequence.tokens, found[-1][1] + MOVED))
+        return found
 
     def _find_stored(self, sequence: Sequence) -> tuple[Found | None, int]:
         """The longest prefix in host memory, and its length."""
@@ -169,10 +200,10 @@ class PrefixReuse:
             try:
                 self._host.put(tokens, state, key)
             except StateFormatError as error:
-                self._refuse(sequence, len(tokens), error)
+                self._refuse(sequence, len(tokens), key, error)
                 arrived = None
             if arrived is not None and not self._host.covers(tokens, key):
-                self._wake_state(sequence, state, common_prefix(list(tokens), sequence.tokens[:-1]))
+                self._wake_state(sequence, state, common_prefix(list(tokens), sequence.tokens[:-1]), key)
                 self._counters.disk_hits += sequence.n_cached > 0
                 return
         self.find(sequence, below=False)
@@ -182,27 +213,28 @@ class PrefixReuse:
         try:
             state = self._host.load(found)
         except StateFormatError as error:
-            self._refuse(sequence, found.length, error)
+            self._refuse(sequence, found.length, found.key, error)
             self._host.discard(found)
         else:
-            if not self._wake_state(sequence, state, found.length):
+            if not self._wake_state(sequence, state, found.length, found.key):
                 self._host.discard(found)
 
-    def _wake_state(self, sequence: Sequence, state: State, length: int) -> bool:
+    def _wake_state(self, sequence: Sequence, state: State, length: int, key: bytes) -> bool:
         """Put the first `length` tokens of a state into a sequence's seat; False when the engine does not take it."""
         try:
             self._memory.wake(sequence.seat, state, length)
         except (MemoryFault, StateFormatError) as error:
-            self._refuse(sequence, length, error)
+            self._refuse(sequence, length, key, error)
             return False
+        sequence.moved = key.endswith(MOVED)
         self._credit(sequence, length)
         return True
 
-    def _refuse(self, sequence: Sequence, length: int, error: Exception) -> None:
+    def _refuse(self, sequence: Sequence, length: int, key: bytes, error: Exception) -> None:
         """Say why a state was not used. It may have come from below: it must not come again."""
         self._warn(f"a stored prompt was not used: {error}")
         if self.lower is not None:
-            self.lower.discard(sequence.tokens[:length], sequence.key_at(length))
+            self.lower.discard(sequence.tokens[:length], key)
 
     def _copy(self, leader: Sequence, targets: list[tuple[Sequence, int]]) -> None:
         try:
@@ -214,6 +246,7 @@ class PrefixReuse:
         else:
             for sequence, length in targets:
                 self._credit(sequence, length)
+                self._counters.cache_copies += 1
 
     def _credit(self, sequence: Sequence, length: int) -> None:
         sequence.n_done = length

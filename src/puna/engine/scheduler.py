@@ -118,6 +118,7 @@ class Scheduler:
         if not sequence.internal:
             sequence.slot = -1
         sequence.n_done = 0
+        sequence.moved = sequence.rearranged = False
         self.waiting.appendleft(sequence)
 
     # prefixes
@@ -128,7 +129,7 @@ class Scheduler:
         for other in self.running:
             if not other.generation.cache_prompt or other.n_dropped or other.generation.deterministic:
                 continue
-            if other.cache_key != sequence.cache_key:
+            if other.cache_key != sequence.cache_key or other.moved:
                 continue
             if sequence in other.leaders():
                 continue  # each would wait for the other

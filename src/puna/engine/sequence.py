@@ -13,6 +13,9 @@ from puna.types import Generation
 USUAL_ANSWER = 256
 """Tokens that are still to come, as far as is expected, where a request sets no limit."""
 
+MOVED = b"moved;"
+"""Ends the namespace of sequences with moved cells: only requests that allow moving find them."""
+
 if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
     from concurrent.futures import Future
 
@@ -59,6 +62,10 @@ class Sequence:
     """The namespace that it is from."""
     internal: bool = False
     """Whether it is the engine's own: it reads the prompt of its slot, and nobody hears of it."""
+    moved: bool = False
+    """Whether cells were moved to where the prompt has their tokens: they are not what reading it would have made."""
+    rearranged: bool = False
+    """Whether it was tried to move any."""
     sampler: TokenSampler | None = None
     end_thinking: bool = field(init=False)
     """Whether it may think no further."""
@@ -141,6 +148,10 @@ class Sequence:
 
     def key_at(self, length: int) -> bytes:
         """The namespace that the first `length` tokens belong to when they rest: `cache_key`, and the adapters up to there."""
+        return self.exact_key_at(length) + (MOVED if self.moved else b"")
+
+    def exact_key_at(self, length: int) -> bytes:
+        """The same for what was computed where it is."""
         used = [phase for phase in self.phases if phase.start < max(1, length)]
         if len(used) == 1:
             return self.cache_key + used[0].adapters.mark

@@ -18,7 +18,7 @@ from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Contents, Identity, StateFileError
 from puna.engine.pins import Pin
 from puna.engine.reuse import PrefixReuse
-from puna.engine.sequence import Sequence
+from puna.engine.sequence import MOVED, Sequence
 from puna.engine.slots import SlotBoard, SlotPrompt
 from puna.engine.tiers import HostTier
 from puna.ipc.frames import SlotDone, SlotJob, Submit
@@ -166,7 +166,7 @@ class SlotJobs:
         assert held is not None
         path = Path(work.job.path)
         work.saving = self._files.do(
-            partial(statefile.write, path, self._identity, tuple(held.tokens), state, held.key), urgent=True
+            partial(statefile.write, path, self._identity, tuple(held.tokens), state, held.key.removesuffix(MOVED)), urgent=True
         )
 
     def _finish(self, work: Work, limit: int) -> None:

@@ -29,6 +29,8 @@ class Counters:
     predicted_seconds: float = 0.0
     cache_hits: int = 0
     cache_tokens: int = 0
+    cache_copies: int = 0
+    cache_moved: int = 0
     checkpoints: int = 0
     disk_hits: int = 0
     n_tokens_max: int = 0
@@ -56,9 +58,13 @@ class Counters:
             n_waiting=len(scheduler.waiting),
             cells_used=sum(sequence.n_done for sequence in scheduler.running),
             cache_bytes=host.n_bytes,
+            cache_limit=host.capacity,
             cache_entries=len(host),
             cache_hits=self.cache_hits,
+            cache_copies=self.cache_copies,
             cache_tokens=self.cache_tokens,
+            cache_moved=self.cache_moved,
+            cache_checkpoints=self.checkpoints,
             cache_evictions=host.n_evicted,
             disk_bytes=disk.n_bytes if disk is not None else 0,
             disk_entries=len(disk) if disk is not None else 0,

@@ -87,6 +87,11 @@ class Found:
     checkpoint: bool
     """Whether it is all that was stored with the node's tail, instead of rows that were cut."""
 
+    @property
+    def key(self) -> bytes:
+        """The namespace that it lies in."""
+        return self.node.value.key
+
 
 class HostTier:
     """States in host memory under a hard cap, least recently used ends first out.
@@ -137,6 +142,18 @@ class HostTier:
             return False
         self._touch(found.node)
         return True
+
+    def alike(self, tokens: Sequence[int], key: bytes, most: int) -> Iterator[Found]:
+        """Stored sequences, whole, that share the longest beginning with `tokens`: the most recently used first, and `most` of
+        them at most. None where memory cannot be cut."""
+        tree = self._trees.get(key)
+        if tree is None or not (self._can_cut and self._has_rows):
+            return
+        branch, _ = tree.walk(token_array(tokens))
+        for node in reversed(self._order):
+            if most and node.value.key == key and not node.children and (branch.parent is None or branch in node.path()):
+                most -= 1
+                yield Found(node.end, node, checkpoint=False)
 
     def _best(self, tokens: Sequence[int], key: bytes) -> Found | None:
         tree = self._trees.get(key)
@@ -202,7 +219,8 @@ class HostTier:
         for step in reversed(path):
             if step.children:
                 break
-            self._drop(step)
+            if step.parent is not None:  # it may have gone with the one below it
+                self._drop(step)
 
     def entries(self) -> Iterator[tuple[bytes, tuple[int, ...], State]]:
         """Key, tokens and whole state of everything that rests, the most recently used first. Not to be changed meanwhile."""

@@ -170,8 +170,16 @@ class Context:
 
         The cells are brought up to date by the next decode; until then the sequence must not be saved.
         """
-        C.llama_memory_seq_rm(self._memory, sequence, start, start + count)
-        C.llama_memory_seq_add(self._memory, sequence, start + count, -1, -count)
+        self.move(sequence, start + count, -1, start)
+
+    def move(self, sequence: int, start: int, stop: int, target: int) -> None:
+        """Move the positions from `start` to before `stop` (-1 for all the rest) down to `target`, dropping what lies between.
+
+        The same holds as for `shift`. Cells that another sequence shares would move for it too.
+        """
+        if target < start:
+            C.llama_memory_seq_rm(self._memory, sequence, target, start)
+            C.llama_memory_seq_add(self._memory, sequence, start, stop, target - start)
 
     def cut(self, sequence: int, start: int) -> bool:
         """Drop a sequence's cells at positions from `start`; False where this kind of memory cannot do that."""

@@ -29,6 +29,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     lora: tuple[tuple[int, float], ...] = ()
     thinking: Thinking | None = None
     cache_prompt: bool = True
+    n_cache_reuse: int = 0
     id_slot: int = -1
     want_progress: bool = False
     prompt_probs: bool = False
@@ -46,7 +47,8 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SAME = (
-    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "want_progress"),
+    "want_progress",
+    *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "n_cache_reuse"),
     *("prompt_probs", "context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""

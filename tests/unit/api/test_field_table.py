@@ -97,6 +97,7 @@ ENGINE_ROWS = (
     Row("min_keep", 0, 4, (*INT, -1)),
     Row("deterministic", False, True, FLAG, "deterministic"),
     Row("cache_prompt", True, False, FLAG, "cache_prompt"),
+    Row("n_cache_reuse", 0, 256, (*INT, -1), "n_cache_reuse"),
     Row("id_slot", -1, 6, (*INT, -2), "id_slot", 2),
     Row("n_keep", 0, -1, (*INT, -2), "n_keep"),
     Row("n_discard", 0, 9, (*INT, -1), "n_discard"),
@@ -116,7 +117,6 @@ REPLY_ROWS: dict[str, tuple[Any, ...]] = {
     "stream": FLAG,
     "stream_options": (5, [1], {"include_usage": 1}),
     "sse_ping_interval": ("1", True, -2, 1e39),
-    "n_cache_reuse": (*INT, -1),
     "model": (5, ["x"]),
     "lora": (5, [5], [{"id": 0}], [{"id": -1, "scale": 1}], [{"id": 0, "scale": "x"}]),
 }
@@ -320,9 +320,8 @@ async def test_signs_of_life(path: str) -> None:
 async def test_known_and_refused(path: str) -> None:
     unified = FakeEngine(facts=msgspec.structs.replace(FACTS, layout="unified"), tokenizer=FakeTokenizer(n_fim=3))
     async with client(unified) as http:
-        for name, value in (("n_cache_reuse", 256), ("deterministic", True)):
-            error = (await http.post(path, json={**ROUTES[path], name: value})).json()["error"]
-            assert (error["code"], error["type"], error["param"]) == (501, "not_supported_error", name)
+        error = (await http.post(path, json={**ROUTES[path], "deterministic": True})).json()["error"]
+        assert (error["code"], error["type"], error["param"]) == (501, "not_supported_error", "deterministic")
         assert "--layout split" in error["message"]
 
 

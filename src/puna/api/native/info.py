@@ -23,6 +23,8 @@ def props_object(service: Service) -> dict[str, Any]:
         sampling=default_sampling(settings.sampling_defaults),
         max_tokens=settings.n_predict,
         lora=service.adapters.current,
+        cache_prompt=settings.cache_prompt,
+        n_cache_reuse=settings.cache_reuse,
         context_shift=settings.context_shift,
         n_keep=settings.n_keep,
     )
