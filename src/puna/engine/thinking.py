@@ -9,9 +9,6 @@ from puna.types import Thinking
 PATIENCE = 4
 """Tokens beyond the budget that are waited for the rest of a character."""
 
-RECENT = 64
-"""Tokens that are remembered, to find out how much of an ending a dead worker has written."""
-
 
 class ThinkingTracker:
     """Watches one answer. Feed it every token; while `due` is a token, that one has to come next.
@@ -23,14 +20,18 @@ class ThinkingTracker:
     def __init__(self, thinking: Thinking) -> None:
         self._begin, self._end = thinking.begin.encode(), thinking.end.encode()
         self._keep = max(len(self._begin), len(self._end), 4) - 1
-        self._close, self._message = thinking.close, thinking.message
+        self._close = thinking.close
+        self._whole = (*thinking.message, *thinking.close)
         self._left = thinking.budget if thinking.budget >= 0 else None
         """Tokens that may still be thought; None for no limit."""
         self._tail = b""
-        self._recent: deque[int] = deque(maxlen=RECENT)
+        self._recent: deque[int] = deque(maxlen=len(self._whole))
+        """As many tokens as tell how much of an ending a dead worker has written."""
         self._open = False
         self._spoken = True
         """Whether the present thinking is to be ended with the message."""
+        self._said = False
+        """Whether the message has come before."""
         self._given_up = False
         self._over = 0
         """Tokens beyond the budget."""
@@ -77,7 +78,7 @@ class ThinkingTracker:
         if not self._open or self._left != 0 or self._given_up or self._ending:
             return
         if self._over >= PATIENCE or not _cut_off(self._tail):
-            self._ending = (*self._message, *self._close) if self._spoken else self._close
+            self._ending = self._whole if self._spoken else self._close
 
     def _read(self, piece: bytes) -> None:
         self._tail += piece
@@ -88,10 +89,11 @@ class ThinkingTracker:
             self._tail = self._tail[found + len(mark) :]
             self._open = not self._open
             if self._open:
-                self._spoken = self._left != 0 or self._spoken
+                self._spoken = (self._left != 0 or self._spoken) and not self._said
                 self._given_up, self._over = False, 0
             else:
                 self._spoken = self._spoken and self._left != 0
+                self._said = self._said or tuple(self._recent) == self._whole
         self._tail = self._tail[-self._keep :]
 
 

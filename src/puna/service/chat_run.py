@@ -89,11 +89,10 @@ class ChatRun:
         return choose_best(self.answers, self.prepared.params)
 
     def end_reasoning(self) -> bool:
-        """Let the model think no further and answer. Whether that is possible: not for a turn that cannot think."""
+        """Let the model think no further and answer. Whether that is possible: not for a turn that cannot think, or is over."""
         if self.prepared.params.thinking is None or not self.prepared.turn.reasoning.controlled:
             return False
-        self.running.end_thinking()
-        return True
+        return self.running.end_thinking()
 
     async def aclose(self) -> None:
         """Stop whatever still runs. May be called more than once."""

@@ -72,10 +72,11 @@ class Running:
         self._ready.clear()
         return batch
 
-    def end_thinking(self) -> None:
-        """Let every answer that still runs think no further."""
+    def end_thinking(self) -> bool:
+        """Let every answer that still runs think no further. Whether there is any."""
         for stream in self._streams:
             stream.end_thinking()
+        return self._left > 0
 
     async def cut(self) -> None:
         """Stop what still runs; what has come until now can still be read."""

@@ -17,11 +17,21 @@ from puna.settings import templates
 from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.option import Given
+from puna.settings.reasoning import REASONING_OPTIONS
 from puna.settings.sampling import SAMPLING_OPTIONS
 from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
 from puna.settings.values import LISTS, Value
 
-OPTIONS = (*MODEL_OPTIONS, *ADAPTER_OPTIONS, *ENGINE_OPTIONS, *CACHE_OPTIONS, *SERVER_OPTIONS, *SAMPLING_OPTIONS, *LOG_OPTIONS)
+OPTIONS = (
+    *MODEL_OPTIONS,
+    *ADAPTER_OPTIONS,
+    *ENGINE_OPTIONS,
+    *CACHE_OPTIONS,
+    *SERVER_OPTIONS,
+    *REASONING_OPTIONS,
+    *SAMPLING_OPTIONS,
+    *LOG_OPTIONS,
+)
 
 
 @dataclass(frozen=True)

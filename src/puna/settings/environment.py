@@ -54,8 +54,6 @@ UNUSUAL = {
     "LLAMA_ARG_EMBEDDINGS": "--embeddings",
     "LLAMA_ARG_ENDPOINT_PROPS": "--props",
     "LLAMA_ARG_STATIC_PATH": "--path",
-    "LLAMA_ARG_THINK": "--reasoning-format",
-    "LLAMA_ARG_THINK_BUDGET": "--reasoning-budget",
     "LLAMA_ARG_SPEC_DRAFT_MODEL": "--model-draft",
     "LLAMA_ARG_MODEL_DRAFT": "--model-draft",
     "LLAMA_ARG_N_GPU_LAYERS_DRAFT": "--gpu-layers-draft",
