@@ -236,7 +236,7 @@ async def test_an_answer_can_be_constrained_beside_thoughts_and_tools() -> None:
 async def test_budgets(fields: dict[str, Any], budget: int, message: str) -> None:
     thinking = (await asked_of_the_engine(**fields)).thinking
     assert thinking is not None and thinking.budget == budget and bytes(thinking.message).decode() == message
-    assert (thinking.begin, thinking.end, bytes(thinking.close)) == ("<think>", "</think>", b"</think>")
+    assert (thinking.begin, thinking.end, bytes(thinking.close)) == ("<think>", "</think>", b"\n</think>\n\n")
 
 
 async def test_servers_have_defaults_for_reasoning() -> None:
