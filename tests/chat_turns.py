@@ -26,7 +26,7 @@ Tools: {% for tool in tools %}{{ tool | tojson }}{% endfor %}<|im_end|>
 
 {% endif %}{% endif %}"""
 
-TOOLS = [
+TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
         "function": {
@@ -38,7 +38,7 @@ TOOLS = [
     {"type": "function", "function": {"name": "now"}},
 ]
 
-ASKED = {"messages": [{"role": "user", "content": "How is the weather?"}], "tools": TOOLS}
+ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "How is the weather?"}], "tools": TOOLS}
 
 THOUGHT = "I need the weather 😀."
 SAID = "Let me see:"

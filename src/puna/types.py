@@ -118,8 +118,8 @@ class Thinking(msgspec.Struct, frozen=True, kw_only=True):
     """The text that begins it; empty for thinking that is only ever open from the start."""
     end: str
     """The text that ends it."""
-    before: str = ""
-    """Text that the answer is taken to begin with: it may open the thinking."""
+    open: bool = False
+    """Whether the answer begins inside it."""
     budget: int = -1
     """Most tokens of thinking in the whole answer, after which it is ended; -1 for no limit."""
     close: tuple[int, ...]

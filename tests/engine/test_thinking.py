@@ -25,7 +25,7 @@ def thinking(driver: Driver, budget: int = -1, message: str = "") -> Thinking:
     def ids(text: str) -> tuple[int, ...]:
         return tuple(driver.vocab.tokenize(text, add_special=False, parse_special=False)) if text else ()
 
-    return Thinking(begin=TAGS[0], end=TAGS[1], before=TAGS[0], budget=budget, close=ids(TAGS[1]), message=ids(message))
+    return Thinking(begin=TAGS[0], end=TAGS[1], open=True, budget=budget, close=ids(TAGS[1]), message=ids(message))
 
 
 def whole(spec: Thinking) -> list[int]:
@@ -68,7 +68,8 @@ def test_it_can_be_ended_from_outside_at_any_time(driver: Driver) -> None:
     for n in (0, 1, 9):
         spec = thinking(driver)
         answer = ask(driver, spec, sampling=sampling)
-        driver.run(lambda n=n, answer=answer: len(answer.tokens) >= n)
+        while len(answer.tokens) < n:
+            driver.step()
         driver.engine.end_thinking(EndThinking(max(driver.answers)))
         driver.run()
         assert any(answer.tokens[at : at + len(spec.close)] == list(spec.close) for at in range(n, n + 6)), driver.text(answer)

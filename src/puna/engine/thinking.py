@@ -27,7 +27,7 @@ class ThinkingTracker:
         self._tail = b""
         self._recent: deque[int] = deque(maxlen=len(self._whole))
         """As many tokens as tell how much of an ending a dead worker has written."""
-        self._open = False
+        self._open = thinking.open
         self._spoken = True
         """Whether the present thinking is to be ended with the message."""
         self._said = False
@@ -36,7 +36,6 @@ class ThinkingTracker:
         self._over = 0
         """Tokens beyond the budget."""
         self._ending: tuple[int, ...] = ()
-        self._read(thinking.before.encode())
         self._check()
 
     @property

@@ -40,6 +40,8 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the parser of one answer."""
     opened: str
     """The end of the prompt, if it opens the thinking."""
+    thinks: bool
+    """Whether answers begin inside of it."""
     params: GenerationParams
     """With the whole output's constraint, and all tokens that are shown."""
     own_stops: frozenset[str]
@@ -65,7 +67,7 @@ class ChatRun:
                 index=index,
                 generation=generation,
                 parser=prepared.parser(),
-                thinks=bool(prepared.opened),
+                thinks=prepared.thinks,
                 own_stops=prepared.own_stops,
             )
             for index, generation in enumerate(running.generations)
@@ -151,6 +153,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
         format=plan.format,
         parser=_reader(form, plan, asked, turn),
         opened=plan.forced_open,
+        thinks=plan.thinking is not None and plan.thinking.open,
         params=msgspec.structs.replace(
             params,
             constraint=constraint,
@@ -204,7 +207,7 @@ def _thinking(plan: TurnPlan, turn: ChatTurn, tokenizer: Tokenizer) -> Thinking 
     return Thinking(
         begin=thoughts.begin,
         end=thoughts.end,
-        before=plan.forced_open,
+        open=thoughts.open,
         budget=budget,
         close=tuple(tokenizer.tokenize(thoughts.closing, add_special=False, parse_special=True)),
         message=tuple(tokenizer.tokenize(message, add_special=False, parse_special=False)) if message else (),

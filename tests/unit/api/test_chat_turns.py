@@ -241,14 +241,14 @@ async def test_budgets(fields: dict[str, Any], budget: int, message: str) -> Non
 
 async def test_servers_have_defaults_for_reasoning() -> None:
     engine = saying(RAW)
-    settings = {"reasoning_budget": 7, "reasoning_budget_message": "Now.", "reasoning_format": "none"}
+    settings: dict[str, Any] = {"reasoning_budget": 7, "reasoning_budget_message": "Now.", "reasoning_format": "none"}
     async with client(engine, chat_template=TEMPLATE, **settings) as http:
         reply = (await http.post(CHAT, json=ASKED)).json()
     assert reply["choices"][0]["message"]["content"].startswith("<think>")
     assert engine.last.thinking is not None and engine.last.thinking.budget == 7 and engine.last.thinking.message
     async with client(engine, chat_template=TEMPLATE, reasoning="off") as http:
         await http.post(CHAT, json=ASKED)
-        assert engine.last.thinking.budget == 0
+        assert engine.last.thinking is not None and engine.last.thinking.budget == 0
         await http.post(CHAT, json={**ASKED, "enable_thinking": True})
         assert engine.last.thinking.budget == -1
 

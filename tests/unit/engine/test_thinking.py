@@ -10,9 +10,9 @@ from puna.types import Thinking
 BEGIN, END = "<think>", "</think>"
 
 
-def thinking(budget: int = -1, *, before: str = "", message: str = "") -> Thinking:
+def thinking(budget: int = -1, *, open: bool = False, message: str = "") -> Thinking:
     """One token a byte."""
-    return Thinking(begin=BEGIN, end=END, before=before, budget=budget, close=tuple(b"</think>"), message=tuple(message.encode()))
+    return Thinking(begin=BEGIN, end=END, open=open, budget=budget, close=tuple(b"</think>"), message=tuple(message.encode()))
 
 
 def run(tracker: ThinkingTracker, wanted: bytes, n: int = 200) -> bytes:
@@ -48,9 +48,8 @@ def test_the_budget(budget: int, wanted: bytes, written: bytes) -> None:
 
 
 def test_thinking_that_the_prompt_opened() -> None:
-    assert run(ThinkingTracker(thinking(3, before="<think>\n")), b"abcdef").startswith(b"abc</think>def")
-    assert run(ThinkingTracker(thinking(0, before="<think>\n")), b"abc").startswith(b"</think>abc")
-    assert run(ThinkingTracker(thinking(3, before="<think>x</think>")), b"abcdef").startswith(b"abcdef")
+    assert run(ThinkingTracker(thinking(3, open=True)), b"abcdef").startswith(b"abc</think>def")
+    assert run(ThinkingTracker(thinking(0, open=True)), b"abc").startswith(b"</think>abc")
 
 
 def test_the_message_comes_where_thinking_is_cut_short_and_only_once() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -74,6 +74,10 @@ def plain(message: Message) -> tuple[Any, ...]:
     return message.reasoning_content, message.content, [(call.name, call.arguments) for call in message.tool_calls]
 
 
+def _same(script: Iterable[Item], _number: int) -> Iterable[Item]:
+    return script
+
+
 @pytest.mark.parametrize("shown", SHOWN)
 async def test_the_message_is_the_same_at_every_split(shown: Any) -> None:
     asked = turn(reasoning=ReasoningOptions(shown=shown))
@@ -82,7 +86,8 @@ async def test_the_message_is_the_same_at_every_split(shown: Any) -> None:
     served = service()
     prepared = await prepare_turn(served, asked)
     for cut in range(len(RAW)):
-        served.engine = FakeEngine(script=lambda _, at=cut: write(pieces(RAW, at, at + 5)))
+        script = write(pieces(RAW, cut, cut + 5))
+        served.engine = FakeEngine(script=partial(_same, script))
         answers = await (await start_turn(served, prepared)).collect()
         assert plain(answers[0].message) == expected, cut
     message, _ = await both(write(RAW), asked)
@@ -94,7 +99,7 @@ async def test_wherever_it_ends_events_add_up_to_the_message(stop_type: StopType
     for end in range(0, len(RAW), 5):
         message, _ = await both(write(RAW[:end], stop_type), turn())
         if stop_type != "eos":
-            assert "<" not in (message.content or "") + (message.reasoning_content or "")
+            assert "<" not in message.text and "<" not in (message.reasoning_content or "")
 
 
 async def test_calls_without_arguments_have_an_empty_object() -> None:
@@ -166,7 +171,7 @@ async def test_thinking_that_the_prompt_opens() -> None:
     served = service(write(f"{THOUGHT}\n</think>\n\n{SAID}"), opens)
     prepared = await prepare_turn(served, turn())
     assert prepared.opened == "<think>\n"
-    assert prepared.params.thinking is not None and prepared.params.thinking.before == "<think>\n"
+    assert prepared.params.thinking is not None and prepared.params.thinking.open
     (answer,) = await (await start_turn(served, prepared)).collect()
     assert plain(answer.message) == (THOUGHT, SAID, []) and answer.n_reasoning > len(THOUGHT)
 
