@@ -105,8 +105,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_endpoint: bool = True
     chat_template: str = ""
     """Jinja text that replaces the model's own template."""
-    reasoning: Literal["auto", "on", "off"] = "auto"
-    """Whether the model thinks, for requests that do not say; `auto` for what the template does by itself."""
+    reasoning: bool | None = None
+    """Whether the model thinks, for requests that do not say; None for what the template does by itself."""
     reasoning_format: Literal["auto", "none", "deepseek", "deepseek-legacy"] = "auto"
     """Where reasoning is shown, for requests that do not say."""
     reasoning_effort: str = ""

@@ -21,8 +21,6 @@ _SHOWN: dict[str, Literal["apart", "inline", "both"]] = {
     "deepseek-legacy": "both",
 }
 
-_SWITCH = {"auto": None, "on": True, "off": False}
-
 
 class ReasoningFields(Body):
     """Thinking: what the template is told, where it is shown, when it ends."""
@@ -49,7 +47,7 @@ def decode_reasoning(fields: ReasoningFields, settings: ServerSettings) -> Reaso
         named = given
     effort = fields.reasoning_effort or settings.reasoning_effort or None
     if named is None and fields.reasoning_effort is None:
-        named = _SWITCH[settings.reasoning]
+        named = settings.reasoning
     message = fields.reasoning_budget_message
     return ReasoningOptions(
         shown=_SHOWN[fields.reasoning_format or settings.reasoning_format],

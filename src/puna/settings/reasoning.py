@@ -11,7 +11,8 @@ REASONING_OPTIONS = (
     Option(
         flags=("--reasoning", "-rea"),
         kind=choice("auto", "on", "off"),
-        target="server.reasoning",
+        target="load.reasoning",
+        also={"on": {"server.reasoning": True}, "off": {"server.reasoning": False}},
         variables=("LLAMA_ARG_REASONING",),
         group=REASONING,
         help="whether the model thinks before it answers; auto: what its template does by itself",

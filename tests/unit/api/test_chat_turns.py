@@ -246,7 +246,7 @@ async def test_servers_have_defaults_for_reasoning() -> None:
         reply = (await http.post(CHAT, json=ASKED)).json()
     assert reply["choices"][0]["message"]["content"].startswith("<think>")
     assert engine.last.thinking is not None and engine.last.thinking.budget == 7 and engine.last.thinking.message
-    async with client(engine, chat_template=TEMPLATE, reasoning="off") as http:
+    async with client(engine, chat_template=TEMPLATE, reasoning=False) as http:
         await http.post(CHAT, json=ASKED)
         assert engine.last.thinking is not None and engine.last.thinking.budget == 0
         await http.post(CHAT, json={**ASKED, "enable_thinking": True})

@@ -114,6 +114,13 @@ def test_engine_flags(line: str, field: str, value: object) -> None:
         ("--temp 0 --top-k 1 --seed 4294967295", "sampling_defaults", {"temperature": 0.0, "top_k": 1.0, "seed": 4294967295.0}),
         ("--chat-template {{x}}", "chat_template", "{{x}}"),
         ("--chat-template chatml", "chat_template", BUILT_IN["chatml"]),
+        ("--reasoning off", "reasoning", False),
+        ("-rea on", "reasoning", True),
+        ("--reasoning auto", "reasoning", None),
+        ("--reasoning-format none", "reasoning_format", "none"),
+        ("--reasoning-effort low", "reasoning_effort", "low"),
+        ("--reasoning-budget 100", "reasoning_budget", 100),
+        ("--reasoning-budget-message Now!", "reasoning_budget_message", "Now!"),
     ],
 )
 def test_server_flags(line: str, field: str, value: object) -> None:
