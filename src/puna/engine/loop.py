@@ -114,6 +114,11 @@ class Engine:
         """Whether there is nothing to do."""
         return not (self._scheduler.running or self._scheduler.waiting or self._compiling) and self.slot_jobs.idle
 
+    @property
+    def keeps_on_disk(self) -> bool:
+        """Whether there is a disk tier."""
+        return self._disk is not None
+
     def close(self, seconds: float) -> int:
         """End everything and bring what rests in host memory to the disk, within so many seconds; how much is lost."""
         for sequence in list(self._scheduler.running):

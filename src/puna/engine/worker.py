@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import queue
 import signal
@@ -15,6 +16,9 @@ from puna.errors import StartupError
 from puna.ipc.blackbox import BlackBox
 from puna.ipc.channel import WorkerChannel
 from puna.ipc.frames import Abort, Close, EndThinking, Failed, Load, Loading, Ready, SlotJob, Submit, ToWorker
+
+TERM_SECONDS = 5.0
+"""Seconds that resting prompts may take to the disk after SIGTERM."""
 
 
 class Inbox:
@@ -30,6 +34,10 @@ class Inbox:
 
     def start(self) -> None:
         self._thread.start()
+
+    def put(self, frame: ToWorker) -> None:
+        """Add a frame that nobody sent. May be called from a signal handler."""
+        self._frames.put(frame)
 
     def _read(self) -> None:
         while (frame := self._channel.recv()) is not None:
@@ -103,6 +111,17 @@ def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
             channel.send(done)
 
 
+def end_by_signal(inbox: Inbox) -> None:
+    """Let SIGTERM bring resting prompts to the disk before it ends the process, as it does without."""
+
+    def terminated(_number: int, _frame: object) -> None:
+        inbox.put(Close(TERM_SECONDS))
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, terminated)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="puna.engine.worker")
     parser.add_argument("--channel", type=int, required=True)
@@ -116,6 +135,8 @@ def main() -> int:
         return 1
     inbox = Inbox(channel)
     inbox.start()
+    if engine.keeps_on_disk:
+        end_by_signal(inbox)
     try:
         serve(engine, channel, inbox)
         return 0

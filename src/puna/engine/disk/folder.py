@@ -61,8 +61,9 @@ class StateFolder:
 
     def write(self, name: str, identity: Identity, tokens: tuple[int, ...], state: State, key: bytes) -> tuple[int, list[str]]:
         """Write a file after making room for it; its length, 0 when there is no room, and the names of files that went."""
+        needed = statefile.file_bytes(identity, len(tokens), state.nbytes, key)
         free = shutil.disk_usage(self.path).free - RESERVE
-        victims = choose_victims(self._files(), state.nbytes + 4 * len(tokens) + 4096, capacity=self.capacity, free=free)
+        victims = choose_victims(self._files(), needed, capacity=self.capacity, free=free)
         if victims is None:
             return 0, []
         for victim in victims:

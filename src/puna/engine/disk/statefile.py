@@ -90,6 +90,12 @@ class Contents:
     """Of the whole file."""
 
 
+def file_bytes(identity: Identity, n_tokens: int, n_state: int, key: bytes = b"") -> int:
+    """How long a file of so many tokens and bytes of state is."""
+    head = msgspec.msgpack.encode(Head(identity, key, n_tokens, n_state))
+    return START.size + len(head) + TOKEN.itemsize * n_tokens + n_state + 2 * CHECKSUM
+
+
 def write(path: Path, identity: Identity, tokens: Sequence[int], state: State, key: bytes = b"") -> int:
     """Write a file in place of one of that name; return its length in bytes. Raises `OSError`, and nothing has changed then."""
     head = msgspec.msgpack.encode(Head(identity, key, len(tokens), state.nbytes))

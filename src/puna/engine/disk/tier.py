@@ -16,7 +16,7 @@ import numpy as np
 from puna.engine.disk.folder import SUFFIX, StateFolder
 from puna.engine.disk.index import DiskIndex, Record
 from puna.engine.disk.jobs import FileThread
-from puna.engine.disk.statefile import TOKEN, VERSION, Contents, Identity, StateFileError
+from puna.engine.disk.statefile import TOKEN, VERSION, Contents, Identity, StateFileError, file_bytes
 from puna.engine.tiers import Offer, Stored
 from puna.llama.state import State
 
@@ -127,7 +127,7 @@ class DiskTier:
                     self.counters.n_lost += 1
                     return
                 self._pending[name] = state
-                redundant = self._index.add(Record(name, key, state.nbytes + TOKEN.itemsize * len(tokens)), tokens)
+                redundant = self._index.add(Record(name, key, file_bytes(self._identity, len(tokens), state.nbytes, key)), tokens)
         if covering is not None:
             self._files.do(partial(self._touch, covering.name))
         else:
@@ -195,8 +195,8 @@ class DiskTier:
         n_foreign = sum(not file.name.startswith(VERSION_PREFIX) for file in listed)
         if n_foreign:
             self._warn(
-                f"{self._folder.path}: {n_foreign} files are of another version; they are not used, "
-                "and deleted when room is needed"
+                f"{self._folder.path}: files of another version ({n_foreign} of {len(listed)}) are not used; "
+                "they are deleted when room is needed"
             )
         for file in sorted(listed, key=lambda file: file.used):
             if file.name.startswith(self._prefix):
