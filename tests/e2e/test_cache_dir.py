@@ -54,7 +54,7 @@ def test_a_restart_of_server_or_worker_costs_no_reading(tiny_llama: Path, tmp_pa
 
 def test_two_servers_and_a_death_on_one_folder(tiny_llama: Path, tmp_path: Path, make_server: ServerMaker) -> None:
     folder = tmp_path / "cache"
-    pair = [make_server(tiny_llama, *flags(folder, "--cache-ram", "1", "--cache-disk", "1"), wait=False) for _ in range(2)]
+    pair = [make_server(tiny_llama, *flags(folder, "--cache-ram", "0", "--cache-disk", "1"), wait=False) for _ in range(2)]
     for server in pair:
         server.wait_ready()
 

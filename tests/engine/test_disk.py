@@ -38,6 +38,14 @@ def test_what_falls_out_comes_back_and_is_not_written_twice(tiny_llama: Path, tm
     assert (stats.disk_bad, stats.disk_lost, driver.warnings) == (0, 0, [])
 
 
+def test_without_host_memory_prompts_rest_on_disk(tiny_llama: Path, tmp_path: Path) -> None:
+    driver = Driver(tiny_llama, cache_dir=str(tmp_path), cache_ram=0)
+    for _ in range(2):
+        for prompt in PROMPTS:
+            assert driver.text(driver.ask(prompt, force="fine")) == "fine"
+    assert (driver.stats.disk_hits, driver.stats.disk_writes, driver.stats.cache_bytes) == (6, 6, 0)
+
+
 def test_other_settings_do_not_see_each_other(tiny_llama: Path, tmp_path: Path) -> None:
     plain = Driver(tiny_llama, cache_dir=str(tmp_path))
     plain.ask(PROMPTS[0], max_tokens=1)

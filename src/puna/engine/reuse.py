@@ -145,7 +145,7 @@ class PrefixReuse:
             not tokens
             or sequence.n_dropped
             or not sequence.generation.cache_prompt
-            or self._host.capacity == 0
+            or self._host.idle
             or self._host.covers(tokens, sequence.key_at(len(tokens)))
         ):
             return

@@ -119,6 +119,11 @@ class HostTier:
     def __len__(self) -> int:
         return len(self._order)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is kept, here or below."""
+        return self.capacity == 0 and self.on_evict is None
+
     # looking up
 
     def find(self, tokens: Sequence[int], key: bytes = b"") -> Found | None:
@@ -186,7 +191,7 @@ class HostTier:
     # keeping
 
     def put(self, tokens: Sequence[int], state: State, key: bytes = b"") -> None:
-        """Keep the whole state of a sequence of at least one token, if it fits at all.
+        """Keep the whole state of a sequence of at least one token; one that does not fit at all falls out at once.
 
         Raises `StateFormatError` for a state of another shape or number of cells.
         """
@@ -195,6 +200,8 @@ class HostTier:
         wanted = token_array(tokens)
         node, matched = tree.walk(wanted)
         if self._least_bytes(node, matched, rows, tail, len(wanted)) > self.capacity:
+            if self.on_evict is not None:
+                self.on_evict(key, tuple(tokens), state)
             return
         self._trees[key] = tree
         node = tree.put(wanted)
