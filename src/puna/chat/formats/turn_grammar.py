@@ -21,10 +21,10 @@ def constrain(description: Description, request: TurnRequest, *, open: bool) -> 
         root = section(calls, request, "blanks")
         return _with_triggers(root, _trigger(calls, _span(description, open=open)))
     if choice == "none" and request.answer is None:
-        if not (calls and request.tools and calls.opener):
+        if not (calls and request.tools and (calls.opener or calls.trigger)):
             return None
         begin = description.thinking.begin.strip() if description.thinking and not open else ""
-        forbidden = Free(ends=True, without=(calls.opener,), not_first=begin)
+        forbidden = Free(ends=True, without=(calls.opener,) if calls.opener else (), not_first=begin or calls.trigger)
         return as_constraint(Outline(_after_thoughts(description, forbidden, open=open, gap=False)))
     options: list[Node] = []
     if request.answer is not None and choice != "required":

@@ -81,6 +81,9 @@ def test_no_call_can_be_written_where_none_is_wanted() -> None:
     assert takes(HERMES, request, "free <tool_cal")
     assert takes(HERMES, request, "<think>\n<tool_call>\n</think>\n\nfree")
     assert not takes(HERMES, request, f"free {NOW}")
+    llama = choose_format("", "llama3")
+    assert takes(llama, request, 'free {"name": "')
+    assert not takes(llama, request, '{"name": "now", "parameters": {}}')
     harmony = choose_format("", "gpt-oss")
     final = "<|channel|>final<|message|>free"
     assert takes(harmony, request, f"<|channel|>analysis<|message|>hm<|end|><|start|>assistant{final}")

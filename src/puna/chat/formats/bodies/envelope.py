@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from puna.chat.formats.arguments import arguments
@@ -30,6 +30,8 @@ class Envelope:
     """Member that holds the id; the format has none if empty."""
     id_pattern: str = "[a-zA-Z0-9_-]{1,40}"
     id_first: bool = False
+    known: bool = False
+    """Whether it is a call only if there is a tool of that name, for formats that have no mark for calls."""
     also: tuple[str, ...] = ("arguments", "parameters")
     """Further names that models give the arguments."""
 
@@ -55,13 +57,14 @@ class Envelope:
         return seq("{", *first, f'"{self.name}": {name}, "{self.arguments}": ', arguments(tool), *last, "}")
 
     def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
-        return _EnvelopeReader(self)
+        return _EnvelopeReader(self, {tool.name for tool in tools} if self.known else None)
 
 
 class _EnvelopeReader:
     """Walks over the object's members. Arguments are passed on as they come, once the name is known."""
 
-    def __init__(self, envelope: Envelope) -> None:
+    def __init__(self, envelope: Envelope, tools: Set[str] | None) -> None:
+        self._tools = tools
         self._names = {envelope.name}
         self._arguments = {envelope.arguments, *envelope.also}
         self._ids = {envelope.id} if envelope.id else set()
@@ -158,7 +161,7 @@ class _EnvelopeReader:
         text = "".join(self._text)
         if self._key in self._names:
             self._name = decoded(text)
-            if not self._name:
+            if not self._name or (self._tools is not None and self._name not in self._tools):
                 return "broken"
         elif self._key in self._ids:
             self._id = decoded(text) or None

@@ -28,6 +28,7 @@ from puna.chat.formats.bodies.tagged import Tagged
 from puna.chat.formats.description import Calls, Description, Thinking
 
 _THINKING = Thinking("<think>", "</think>", calls_end=True)
+_CLOSE_THINKING = Thinking("<think>", "</think>", gap="", lead="", calls_end=True)
 _SECTION = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _CALL = ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>")
 _TOKEN = "｜DSML｜"
@@ -48,7 +49,7 @@ R1 = Description(
 
 V3_1 = Description(
     name="deepseek-v3.1",
-    thinking=_THINKING,
+    thinking=_CLOSE_THINKING,
     calls=Calls(body=Named(behind="<｜tool▁sep｜>"), begin=_SECTION[0], end=_SECTION[1], call_begin=_CALL[0], call_end=_CALL[1]),
 )
 
@@ -57,7 +58,7 @@ def dsml(name: str, section: str) -> Description:
     """V3.2 and later; `section` is what they call a section of calls."""
     return Description(
         name=name,
-        thinking=_THINKING,
+        thinking=_CLOSE_THINKING,
         calls=Calls(
             body=Tagged(
                 name_begin=f'<{_TOKEN}invoke name="',

@@ -19,7 +19,7 @@ from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner
 from puna.outline import Node
 
-_OBJECT = Envelope(arguments="parameters")
+_OBJECT = Envelope(arguments="parameters", known=True)
 _BUILT_IN = Pythonic(suffix=".call", known=True)
 
 

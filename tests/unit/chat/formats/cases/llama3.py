@@ -34,6 +34,7 @@ FAMILY = Family(
         Case("arguments", '{"name": "now", "arguments": {}}', calls=[("now", "{}")], well_formed=False),
         Case("with-type", '{"type": "function", "name": "now", "parameters": {}}', calls=[("now", "{}")], well_formed=False),
         Case("another-object", '{"answer": "name"}', content='{"answer": "name"}'),
+        Case("unknown-name", '{"name": "Bob"}', content='{"name": "Bob"}', well_formed=False),
         Case("list", '[{"name": 1}]', content='[{"name": 1}]'),
         Case("wrong-json", '{"name": "now", "parameters": {]}', calls=[("now", "{]")], well_formed=False),
         Case(
