@@ -132,7 +132,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
         choice=turn.choice.mode if tools else "none",
         parallel=turn.parallel,
         prompt=rendered.text,
-        answer=params.constraint if answer is not None else None,
+        answer=answer,
         separate_reasoning=turn.reasoning.shown != "inline",
         budget=_budget(turn),
     )
