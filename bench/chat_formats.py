@@ -49,8 +49,9 @@ def main() -> None:
     print(f"microseconds a token at {n} tokens, and at {2 * n}")
     for module in MODULES:
         name = module.__name__.rsplit(".", 1)[-1]
-        once, twice = outputs(module.FAMILY, n), outputs(module.FAMILY, 2 * n)
-        figures = [f"{kind} {cost(module.FAMILY, raw):5.1f} {cost(module.FAMILY, twice[kind]):5.1f}" for kind, raw in once.items()]
+        family: Family = module.FAMILY
+        once, twice = outputs(family, n), outputs(family, 2 * n)
+        figures = [f"{kind} {cost(family, raw):5.1f} {cost(family, twice[kind]):5.1f}" for kind, raw in once.items()]
         print(f"{name:16}", "   ".join(figures), flush=True)
 
 
