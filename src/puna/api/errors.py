@@ -44,7 +44,10 @@ def error_body(error: PunaError, path: str = "") -> bytes:
     """A whole reply, in the shape of the dialect that `path` belongs to."""
     if is_messages(path):
         return msgspec.json.encode(messages_error(error))
-    return msgspec.json.encode({"error": error_object(error)})
+    value = error_object(error)
+    if isinstance(error, ContextExceeded) and path.removeprefix("/v1").startswith("/responses"):
+        value["code"] = "context_length_exceeded"  # a client of that route tells its user by this word
+    return msgspec.json.encode({"error": value})
 
 
 def is_messages(path: str) -> bool:

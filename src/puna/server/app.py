@@ -13,6 +13,7 @@ from puna.api.anthropic import routes as anthropic
 from puna.api.native import routes as native
 from puna.api.openai import routes as openai
 from puna.api.openapi import components
+from puna.api.responses import routes as responses
 from puna.config import ServerSettings
 from puna.server.auth import KeyCheck
 from puna.server.boundary import ErrorBoundary
@@ -63,13 +64,14 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     app.include_router(native.native_router(service))
     app.include_router(openai.openai_router(service))
     app.include_router(anthropic.anthropic_router(service))
+    app.include_router(responses.responses_router(service))
     app.include_router(page_router())
     _document_bodies(app)
     return app
 
 
 def _document_bodies(app: FastAPI) -> None:
-    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS)
+    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS, *responses.MODELS)
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
