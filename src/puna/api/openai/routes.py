@@ -15,7 +15,7 @@ from puna.api.openai.schema import ChatCompletionRequest, ControlRequest, Legacy
 from puna.api.replies import Json
 from puna.api.route import add_post, chat_reply, reply, start, wants_each
 from puna.errors import NotFound
-from puna.service.chat_run import prepare_turn, start_turn
+from puna.service.chat_run import prepare_turn, render_turn, start_turn
 from puna.service.preserved import preserving
 from puna.service.service import Service
 
@@ -46,6 +46,12 @@ def openai_router(service: Service) -> APIRouter:
         service.controls.add(encoder.id, run)
         return await chat_reply(service, body, run, encoder)
 
+    async def count_chat_tokens(body: ChatCompletionRequest) -> Response:
+        """Count the tokens that a conversation's prompt has. Nothing is generated, and no slot is needed."""
+        turn, _ = decode_chat(service, body)
+        _, prompt = await render_turn(service, turn)
+        return Json({"object": "chat.completion.input_tokens", "input_tokens": len(prompt)})
+
     async def control_chat_completion(body: ControlRequest) -> Response:
         """End the reasoning of an answer while it is made, so that the model goes on to say what it has found."""
         running = service.controls.find(body.id)
@@ -57,6 +63,7 @@ def openai_router(service: Service) -> APIRouter:
 
     add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
     add_post(router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion)
+    add_post(router, service, ("/v1/chat/completions/input_tokens",), ChatCompletionRequest, count_chat_tokens)
     add_post(router, service, ("/v1/chat/completions/control",), ControlRequest, control_chat_completion)
 
     async def list_models() -> Response:
