@@ -58,7 +58,7 @@ async def events(one: FakeEngine, body: dict[str, Any]) -> list[dict[str, Any]]:
     """The events of a stream, each valid under OpenAI's own types, numbered, and with a line that names its type."""
     reply = await post(one, {**body, "stream": True})
     assert reply.status_code == 200, reply.text
-    found = []
+    found: list[dict[str, Any]] = []
     for block in reply.text.split("\n\n")[:-1]:
         name, data = block.split("\n")
         value = json.loads(data.removeprefix("data: "))
