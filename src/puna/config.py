@@ -5,7 +5,7 @@ Where they come from (defaults, a file, the environment, flags) is `puna.setting
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -105,6 +105,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_endpoint: bool = True
     chat_template: str = ""
     """Jinja text that replaces the model's own template."""
+    chat_template_kwargs: dict[str, Any] = {}
+    """Variables of the template, for requests that do not set them."""
+    request_templates: bool = False
+    """Whether requests may bring Jinja text of their own; names of templates they may always use."""
+    prefill_assistant: bool = True
+    """Whether a last message of the assistant is continued by requests that do not say."""
     reasoning: bool | None = None
     """Whether the model thinks, for requests that do not say; None for what the template does by itself."""
     reasoning_format: Literal["auto", "none", "deepseek", "deepseek-legacy"] = "auto"

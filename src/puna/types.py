@@ -293,6 +293,8 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Most tokens in one decode call."""
     adapters: tuple[AdapterFacts, ...] = ()
     tuning: Tuning | None = None
+    chat_template_variants: dict[str, str] = {}
+    """Further Jinja templates of the model by name; `tool_use` is for conversations with tools."""
 
 
 class SlotState(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,12 +12,15 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "puna"
 LONGEST = 400
 
-BASE = frozenset({"errors", "types", "outline", "config", "log", "machine", "gguf", "tuning", "calibration_file"})
+BASE = frozenset(
+    {"errors", "types", "outline", "chat_templates", "config", "log", "machine", "gguf", "tuning", "calibration_file"}
+)
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "types": frozenset({"errors", "tuning"}),
     "outline": frozenset({"errors", "types"}),
+    "chat_templates": frozenset(),
     "config": frozenset({"errors", "types"}),
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),

@@ -46,8 +46,8 @@ class ChatFields(ReasoningFields):
     function_call: Free = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
-    chat_template: Free = Field(default=None, description="not accepted from clients")
-    template: Free = Field(default=None, description="not accepted from clients")
+    chat_template: str | None = Field(default=None, description="name of a template, or Jinja text if the server allows that")
+    template: str | None = Field(default=None, description="the same as `chat_template`")
 
 
 class ApplyTemplateRequest(ChatFields):
@@ -61,15 +61,16 @@ def decode_tool_choice(body: ChatFields) -> ToolChoice:
 
 def decode_conversation(body: ChatFields) -> Conversation:
     """What the template is given, with all the tools. Raises `InvalidRequest` or `NotSupported` that names the field."""
-    for name in ("chat_template", "template"):
-        if getattr(body, name) is not None:
-            _refuse(name, "templates are not accepted from clients")
+    if body.template is not None and body.chat_template not in (None, body.template):
+        _refuse("template", "is another one than 'chat_template'")
     return Conversation(
         messages=tuple(_message(message, f"messages.{index}") for index, message in enumerate(body.messages)),
         tools=decode_tools(body.tools, body.functions),
         add_generation_prompt=body.add_generation_prompt,
         continue_final_message=body.continue_final_message,
         kwargs=body.chat_template_kwargs or {},
+        template=body.template if body.chat_template is None else body.chat_template,
+        template_field="template" if body.chat_template is None else "chat_template",
     )
 
 

@@ -28,6 +28,11 @@ _SWITCHES: tuple[tuple[str, Any, Any], ...] = (
 """Variables by which families turn thinking on and off, with the values that do."""
 
 
+_EFFORTS = ("reasoning_effort", "thinking_effort")
+_LEVELS = ("no_think", "none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""From nothing to all there is."""
+
+
 class Capabilities:
     """Answers about one template, each found when first asked for."""
 
@@ -227,6 +232,22 @@ class Capabilities:
             return {}
         name, on, off = self._switch
         return {name: on if enabled else off}
+
+    def effort(self, level: str) -> dict[str, Any]:
+        """The variable that says how much to think; the level that the template takes and that is next to `level`.
+
+        A level that nobody knows goes through, so that the refusal is the template's own.
+        """
+        name = next((name for name in _EFFORTS if name in self._template.variables), _EFFORTS[0])
+        if level not in _LEVELS:
+            return {name: level}
+        user = [self._text("user", USER)]
+        wanted = _LEVELS.index(level)
+        by_distance = sorted(_LEVELS, key=lambda other: abs(_LEVELS.index(other) - wanted))
+        for other in by_distance:
+            if self._probe.attempt(user, self.empty_tools, **{name: other}) is not None:
+                return {name: other}
+        return {name: level}
 
     @cached_property
     def _switch(self) -> tuple[str, Any, Any] | None:

@@ -119,6 +119,15 @@ class Model:
         raw = C.llama_model_chat_template(self._p, None)
         return raw.decode("utf-8", "replace") if raw else None
 
+    @property
+    def chat_template_variants(self) -> dict[str, str]:
+        """The model's further Jinja templates by name."""
+        prefix = "tokenizer.chat_template."
+        keys = (self._text(C.llama_model_meta_key_by_index, index) for index in range(C.llama_model_meta_count(self._p)))
+        names = [key.removeprefix(prefix) for key in keys if key.startswith(prefix)]
+        found = {name: C.llama_model_chat_template(self._p, name.encode()) for name in names}
+        return {name: raw.decode("utf-8", "replace") for name, raw in found.items() if raw}
+
     @cached_property
     def metadata(self) -> dict[str, str]:
         """The file's key-value entries as text, long ones left out."""

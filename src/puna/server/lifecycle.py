@@ -126,7 +126,7 @@ class Lifecycle:
         try:
             await asyncio.to_thread(lambda: self._service.chat.capabilities)
         except NotSupported as error:
-            if self._settings.chat_template:
+            if self._settings.chat_template or self._settings.chat_template_kwargs:
                 raise StartupError(error.message) from error
             logger.warning("%s", error.message)
 

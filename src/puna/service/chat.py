@@ -44,6 +44,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     kwargs: Mapping[str, Any] = {}
+    template: str | None = None
+    """Name or Jinja text of another template than the model's."""
+    template_field: str = "chat_template"
+    """The field that a complaint about the template should name."""
 
 
 class ChatRenderer:
@@ -70,8 +74,9 @@ class ChatRenderer:
 
     def reasoning_variables(self, enabled: bool | None, effort: str | None) -> dict[str, Any]:
         """What the template is told of whether and how much to think, under the names that it reads."""
-        told = {} if enabled is None else self.template.capabilities.thinking(enabled)
-        return told if effort is None else {**told, "reasoning_effort": effort}
+        capabilities = self.template.capabilities
+        told = {} if enabled is None else capabilities.thinking(enabled)
+        return told if effort is None else {**told, **capabilities.effort(effort)}
 
     async def render(self, conversation: Conversation) -> Rendered:
         """The text. Raises `InvalidRequest` for what the template does not take."""
@@ -115,9 +120,9 @@ class ChatRenderer:
 
 
 def _tool_value(tool: Tool) -> dict[str, Any]:
-    """A tool as templates read it: with all that they may ask for."""
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
-    return {"type": "function", "function": function}
+    """A tool as templates read it."""
+    described = {"description": tool.description} if tool.description else {}
+    return {"type": "function", "function": {"name": tool.name, **described, "parameters": dict(tool.parameters)}}
 
 
 def _text(tokenizer: Tokenizer, token: int) -> str:

@@ -13,6 +13,7 @@ from puna.chat import Rendered
 from puna.chat.events import Event
 from puna.chat.formats.plan import Format, Parser, TurnPlan, TurnRequest
 from puna.errors import InvalidRequest
+from puna.service.chat import ChatRenderer
 from puna.service.chat_answers import BothWays, ChatAnswer
 from puna.service.chat_turn import ChatTurn, ReasoningOptions
 from puna.service.naming import naming
@@ -103,21 +104,35 @@ class ChatRun:
 
 async def render_turn(service: Service, turn: ChatTurn) -> tuple[Rendered, tuple[int, ...]]:
     """The prompt as text and as token ids, without anything generated: enough to count it."""
-    chat = service.chat
-    conversation = turn.conversation
+    _, rendered, prompt = await _render(service, turn)
+    return rendered, prompt
+
+
+async def _render(service: Service, turn: ChatTurn) -> tuple[ChatRenderer, Rendered, tuple[int, ...]]:
+    conversation, settings = turn.conversation, service.settings
     # Tools that must not be called are not shown to the model, which might call them all the same.
     tools = () if turn.choice.mode == "none" else conversation.tools
+    conversation = msgspec.structs.replace(conversation, tools=tools)
+    chat = await service.templates.choose(conversation)
     told = chat.reasoning_variables(*_told(turn.reasoning))
-    kwargs = {**told, **conversation.kwargs}
-    rendered = await chat.render(msgspec.structs.replace(conversation, tools=tools, kwargs=kwargs))
-    return rendered, await chat.tokenize(rendered)
+    continues = conversation.continue_final_message
+    if continues is None and not settings.prefill_assistant:
+        continues = False
+    rendered = await chat.render(
+        msgspec.structs.replace(
+            conversation,
+            kwargs={**settings.chat_template_kwargs, **told, **conversation.kwargs},
+            continue_final_message=continues,
+        )
+    )
+    return chat, rendered, await chat.tokenize(rendered)
 
 
 async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     """Everything before the engine. Raises `InvalidRequest` that names the field, or `NotSupported`."""
     tools = turn.choice.among(turn.conversation.tools)
     params = turn.params
-    rendered, prompt = await render_turn(service, turn)
+    chat, rendered, prompt = await _render(service, turn)
     answer = params.constraint
     if answer is not None and answer.triggers:
         if tools:
@@ -136,7 +151,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
         separate_reasoning=turn.reasoning.shown != "inline",
         budget=_budget(turn),
     )
-    form = service.chat.format
+    form = chat.format
     field = turn.tools_field if tools else turn.answer_field
     with naming(field):
         plan = form.plan(asked)

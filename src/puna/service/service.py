@@ -20,6 +20,7 @@ from puna.service.params import GenerationParams, plan
 from puna.service.ports import Engine, Nobody, Observer, Stream, Tokenizer
 from puna.service.prompts import token_of
 from puna.service.running import Running
+from puna.service.templates import Templates, read_templates
 from puna.service.turns import Turn, Turns
 from puna.types import Constraint, Generation, ModelFacts
 
@@ -49,7 +50,7 @@ class Service:
         """Of answers that clients may act on while they are made."""
         self._draining = False
         self._grammars = grammars or ThreadPreparer()
-        self._chat: tuple[ModelFacts, ChatRenderer | NotSupported] | None = None
+        self._templates: tuple[ModelFacts, Templates | NotSupported] | None = None
 
     @property
     def facts(self) -> ModelFacts:
@@ -78,19 +79,18 @@ class Service:
 
         Raises `NotSupported` if that template cannot be used. The first call takes a moment.
         """
+        return self.templates.default
+
+    @property
+    def templates(self) -> Templates:
+        """All the templates that conversations may be rendered with. Raises `NotSupported` like `chat`."""
         facts = self.facts
-        if self._chat is None or self._chat[0] is not facts:
-            self._chat = facts, self._read_template(facts)
-        found = self._chat[1]
+        if self._templates is None or self._templates[0] is not facts:
+            self._templates = facts, read_templates(self.tokenizer, self.settings, facts)
+        found = self._templates[1]
         if isinstance(found, NotSupported):
             raise found
         return found
-
-    def _read_template(self, facts: ModelFacts) -> ChatRenderer | NotSupported:
-        try:
-            return ChatRenderer(self.tokenizer, self.settings.chat_template or facts.chat_template)
-        except InvalidRequest as error:
-            return NotSupported(f"chat is not possible with this template: {error.message}")
 
     def check_ready(self) -> None:
         """Raise `Unavailable` unless requests can be taken, though perhaps only queued."""

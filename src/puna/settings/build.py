@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from puna.settings import flags as flag_source
 from puna.settings import templates
 from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
+from puna.settings.chat import CHAT_OPTIONS
 from puna.settings.option import Given
 from puna.settings.reasoning import REASONING_OPTIONS
 from puna.settings.sampling import SAMPLING_OPTIONS
@@ -24,6 +26,7 @@ from puna.settings.values import LISTS, Value
 
 OPTIONS = (
     *MODEL_OPTIONS,
+    *CHAT_OPTIONS,
     *ADAPTER_OPTIONS,
     *ENGINE_OPTIONS,
     *CACHE_OPTIONS,
@@ -103,6 +106,8 @@ def _settings(found: Mapping[str, Found]) -> Settings:
     server["sampling_defaults"] = {name: float(value) for name, value in sampling if isinstance(value, (int, float))}
     server["api_keys"] = _api_keys(found)
     server["chat_template"] = _chat_template(found)
+    kwargs = found.get("load.chat_template_kwargs")
+    server["chat_template_kwargs"] = json.loads(str(kwargs.value)) if kwargs else {}
     engine.setdefault("model", "")
     settings = msgspec.convert({"engine": engine, "server": server}, Settings)
     _check(settings, found)

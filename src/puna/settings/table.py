@@ -37,22 +37,6 @@ MODEL_OPTIONS = (
         help="most tokens of one request, prompt and answer; 0: the model's own limit, less if memory is short",
     ),
     Option(
-        flags=("--chat-template",),
-        kind=Text("JINJA"),
-        target="load.chat_template",
-        variables=("LLAMA_ARG_CHAT_TEMPLATE",),
-        group=MODEL,
-        help="Jinja text, or the name of a built-in template, instead of the model's own",
-    ),
-    Option(
-        flags=("--chat-template-file",),
-        kind=Text("FILE"),
-        target="load.chat_template",
-        variables=("LLAMA_ARG_CHAT_TEMPLATE_FILE",),
-        group=MODEL,
-        help="the same, from a file",
-    ),
-    Option(
         flags=("--config",),
         kind=Text("FILE"),
         target="load.config",

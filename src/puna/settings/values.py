@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -128,6 +129,22 @@ class Text:
     def parse(self, text: str) -> str:
         if not text.strip():
             raise ValueError("the value is empty")
+        return text
+
+
+@dataclass(frozen=True)
+class JsonObject:
+    """JSON text of an object, kept as text."""
+
+    metavar: str = "JSON"
+
+    def parse(self, text: str) -> str:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"no JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise ValueError('a JSON object is expected, such as {"enable_thinking": false}')
         return text
 
 

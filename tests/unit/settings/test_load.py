@@ -5,12 +5,12 @@ from pathlib import Path
 import jinja2
 import pytest
 
+from puna.chat_templates import BUILT_IN
 from puna.config import EngineSettings, ScaledFile, ServerSettings, Settings
 from puna.errors import StartupError
 from puna.settings import load, option_help
 from puna.settings.build import DEFAULTS, OPTIONS
 from puna.settings.foreign import FOREIGN
-from puna.settings.templates import BUILT_IN
 from puna.types import Sampling
 
 
@@ -121,6 +121,9 @@ def test_engine_flags(line: str, field: str, value: object) -> None:
         ("--reasoning-effort low", "reasoning_effort", "low"),
         ("--reasoning-budget 100", "reasoning_budget", 100),
         ("--reasoning-budget-message Now!", "reasoning_budget_message", "Now!"),
+        ('--chat-template-kwargs {"a":[1]}', "chat_template_kwargs", {"a": [1]}),
+        ("--request-templates", "request_templates", True),
+        ("--no-prefill-assistant", "prefill_assistant", False),
     ],
 )
 def test_server_flags(line: str, field: str, value: object) -> None:
@@ -216,6 +219,8 @@ def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
         ("--api-key-file /no/such", "--api-key-file: cannot read /no/such: No such file or directory"),
         ("--no-webui -cb --port x", "--port: 'x' is not"),
         ("--config /no/such", "--config: cannot read /no/such: No such file or directory"),
+        ("--chat-template-kwargs [1]", "--chat-template-kwargs: a JSON object is expected"),
+        ("--chat-template-kwargs {", "--chat-template-kwargs: no JSON"),
         ("--chat-template nope", "--chat-template: 'nope' is neither Jinja text nor a built-in template"),
         ("-ctv q8_0 -fa off", "-ctv: q8_0 for cached values needs flash attention"),
         ("--temp nan", "--temp: 'nan' is not a finite number"),
@@ -289,7 +294,15 @@ def test_the_table_is_sound() -> None:
 
 
 def test_every_target_is_a_field() -> None:
-    loads = {"load.config", "load.chat_template", "load.api_key", "load.api_key_file", "load.kv_unified", "load.verbosity"}
+    loads = {
+        "load.config",
+        "load.chat_template",
+        "load.chat_template_kwargs",
+        "load.api_key",
+        "load.api_key_file",
+        "load.kv_unified",
+        "load.verbosity",
+    }
     known = {*DEFAULTS, *(f"sampling.{name}" for name in Sampling.__struct_fields__), *loads, "load.log_disable"}
     targets = {option.target for option in OPTIONS}
     targets |= {target for option in OPTIONS for effects in option.also.values() for target in effects}

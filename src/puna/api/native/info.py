@@ -11,6 +11,7 @@ from puna.api.settings import default_settings_object
 from puna.errors import NotSupported
 from puna.service.ports import Tokenizer
 from puna.service.service import BUILD, Service
+from puna.service.templates import TOOL_USE
 from puna.types import Generation, SlotState, SlotTask
 
 
@@ -43,6 +44,7 @@ def props_object(service: Service) -> dict[str, Any]:
         "endpoint_metrics": settings.metrics_endpoint,
         "chat_template": template,
         "chat_template_caps": capabilities,
+        **_variants(service),
         "bos_token": tokenizer.text(tokenizer.bos) if tokenizer.bos >= 0 else "",
         "eos_token": tokenizer.text(tokenizer.eos) if tokenizer.eos >= 0 else "",
         "build_info": BUILD,
@@ -58,6 +60,15 @@ def _chat(service: Service) -> tuple[str, dict[str, bool]]:
         return service.chat.template.source, service.chat.capabilities
     except NotSupported:
         return service.settings.chat_template or service.facts.chat_template or "", {}
+
+
+def _variants(service: Service) -> dict[str, str]:
+    """The model's template for conversations with tools, if it has one of its own."""
+    try:
+        found = service.templates.variants.get(TOOL_USE)
+    except NotSupported:
+        return {}
+    return {} if found is None else {"chat_template_tool_use": found}
 
 
 def _task(slot: SlotState, task: SlotTask | None, tokenizer: Tokenizer, *, texts: bool) -> dict[str, Any]:
