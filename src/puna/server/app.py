@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 
 from puna import __version__
 from puna.api.anthropic import routes as anthropic
+from puna.api.extras import routes as extras
 from puna.api.native import routes as native
 from puna.api.openai import routes as openai
 from puna.api.openapi import components
@@ -23,7 +24,9 @@ from puna.server.health import health_router
 from puna.server.hosts import HostCheck
 from puna.server.metrics import Metrics, metrics_router
 from puna.server.page import page_router
+from puna.server.replay import Recordings
 from puna.server.request_log import RequestLog
+from puna.server.resume import ResumableStreams
 from puna.service.grammars import Preparer
 from puna.service.ports import Engine
 from puna.service.service import Service
@@ -40,11 +43,13 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     """
     metrics = Metrics(engine)
     service = Service(engine, settings, metrics, grammars)
+    recordings = Recordings()
     middleware = [
         Middleware(Cors, origins=settings.cors_origins),
         Middleware(HostCheck, bound_to=settings.host, allowed=settings.allowed_hosts),
         Middleware(KeyCheck, keys=settings.api_keys),
         Middleware(ErrorBoundary),
+        Middleware(ResumableStreams, recordings=recordings),
     ]
     if settings.request_log:
         middleware.insert(0, Middleware(RequestLog))
@@ -58,6 +63,7 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
         middleware=middleware,
     )
     app.state.service = service
+    app.state.recordings = recordings
     add_handlers(app)
     app.include_router(health_router(service))
     app.include_router(metrics_router(service, metrics))
@@ -65,13 +71,14 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     app.include_router(openai.openai_router(service))
     app.include_router(anthropic.anthropic_router(service))
     app.include_router(responses.responses_router(service))
+    app.include_router(extras.extras_router(service))
     app.include_router(page_router())
     _document_bodies(app)
     return app
 
 
 def _document_bodies(app: FastAPI) -> None:
-    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS, *responses.MODELS)
+    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS, *responses.MODELS, *extras.MODELS)
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:

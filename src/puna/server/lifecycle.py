@@ -18,6 +18,7 @@ from puna.config import ServerSettings
 from puna.errors import NotSupported, StartupError
 from puna.log import logger
 from puna.server.app import create_app
+from puna.server.replay import Recordings
 from puna.service.grammars import ProcessPreparer
 from puna.service.ports import Engine
 from puna.service.service import Service
@@ -67,6 +68,7 @@ class Lifecycle:
         self._socket = listening
         app: FastAPI = create_app(engine, settings, ProcessPreparer())
         self._service: Service = app.state.service
+        self._recordings: Recordings = app.state.recordings
         self._http = HttpServer(http_config(app))
         self._stop = asyncio.Event()
 
@@ -93,6 +95,7 @@ class Lifecycle:
                 task.cancel()
             await asyncio.gather(loading, stopping, return_exceptions=True)
             await self._engine.stop()
+            self._recordings.stop_all()
             await self._service.aclose()
             self._http.should_exit = True
             await serving

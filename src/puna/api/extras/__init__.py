@@ -1,0 +1,1 @@
+"""llama-crab's and llama-cpp-python's routes for tokens."""
