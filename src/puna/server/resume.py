@@ -52,7 +52,11 @@ class ResumableStreams:
 
     async def _record(self, key: Key, scope: Scope, receive: Receive, send: Send) -> None:
         job = _Job(receive, send)
-        task = asyncio.create_task(self._app(scope, job.receive, job.send))
+
+        async def work() -> None:
+            await self._app(scope, job.receive, job.send)
+
+        task = asyncio.create_task(work())
         detached = asyncio.create_task(job.detached.wait())
         try:
             await asyncio.wait({task, detached}, return_when=asyncio.FIRST_COMPLETED)
