@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -156,6 +157,21 @@ class FakeStream:
         self.closed = True
 
 
+class FakeVectors:
+    """Has all vectors at once."""
+
+    def __init__(self, vectors: list[list[float] | Exception]) -> None:
+        self._vectors = vectors
+
+    async def all(self) -> list[bytes]:
+        found: list[bytes] = []
+        for vector in self._vectors:
+            if isinstance(vector, Exception):
+                raise vector
+            found.append(array("f", vector).tobytes())
+        return found
+
+
 @dataclass
 class FakeEngine:
     """Answers every generation with the script for its number, or with `script`; `refuse` makes admission fail."""
@@ -174,6 +190,12 @@ class FakeEngine:
     tasks: dict[int, SlotTask] = field(default_factory=dict)
     actions: list[tuple[SlotAction, int, str]] = field(default_factory=list)
     outcome: SlotOutcome = field(default_factory=SlotOutcome)
+    embedded: list[list[list[int]]] = field(default_factory=list)
+    """The inputs of each call of `embed`."""
+    embedded_with: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
+    """The adapters of each."""
+    vector: Callable[[list[int]], list[float] | Exception] = lambda tokens: [float(len(tokens)), 1.0, 0.0, 0.0]
+    """What an input becomes."""
 
     @property
     def in_flight(self) -> int:
@@ -193,6 +215,11 @@ class FakeEngine:
     async def act_on_slot(self, action: SlotAction, slot: int, path: str = "") -> SlotOutcome:
         self.actions.append((action, slot, path))
         return self.outcome
+
+    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> FakeVectors:
+        self.embedded_with.append(tuple(lora))
+        self.embedded.append([list(tokens) for tokens in inputs])
+        return FakeVectors([self.vector(list(tokens)) for tokens in inputs])
 
     def generate(self, generation: Generation, *, every_token: bool = False) -> FakeStream:
         number = len(self.streams)

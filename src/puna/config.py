@@ -70,6 +70,14 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
     calibrate: bool = True
     """Whether what was left open is measured when a model is loaded for the first time."""
+    embeddings: bool = False
+    """Make texts into vectors. A model that cannot generate text does so, or ranks, in any case."""
+    reranking: bool = False
+    """Score pairs of texts with the model's ranking head."""
+    pooling: Literal["auto", "none", "mean", "cls", "last", "rank"] = "auto"
+    """How token vectors become one; `auto` for what the model file says."""
+    attention: Literal["auto", "causal", "non-causal"] = "auto"
+    """What a token sees of the others while inputs are embedded."""
     verbose: bool = False
     """Let the engine log everything it says."""
 
@@ -131,6 +139,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an answer that fills the context goes on without the oldest part of what came before."""
     n_keep: int = 0
     """Prompt tokens that a shift leaves alone for requests that name none; -1 for all."""
+    embd_normalize: int = 2
+    """How embeddings are scaled where a request does not say: -1 not, 0 to a largest number of 32760, else to this p-norm."""
     sampling_defaults: dict[str, float] = {}
     """Sampling fields whose default the command line changed, by native name."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -3,6 +3,7 @@
     PunaError
     ├── InvalidRequest          400  the caller must change the request
     │   └── ContextExceeded     400  the prompt does not fit the context
+    │       └── InputTooLong    400  one of several inputs does not fit the context
     ├── AuthenticationFailed    401  no key, or a wrong one
     ├── PermissionDenied        403  the caller may not do this
     ├── NotFound                404  no such route, model or object
@@ -54,6 +55,17 @@ class ContextExceeded(InvalidRequest):
         )
         self.n_prompt_tokens = n_prompt_tokens
         self.n_ctx = n_ctx
+
+
+class InputTooLong(ContextExceeded):
+    """One of the inputs to embed or to rank has more tokens than can be looked at together."""
+
+    def __init__(self, index: int, n_tokens: int, n_ctx: int, *, param: str) -> None:
+        """`index` counts from 0."""
+        super().__init__(n_tokens, n_ctx)
+        self.message = f"item {index} of '{param}' has {n_tokens} tokens; the model can take {n_ctx}"
+        self.args = (self.message,)
+        self.param = f"{param}.{index}"
 
 
 class AuthenticationFailed(PunaError):

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from puna.pooling import PoolingFacts
 from puna.tuning import Tuning
 
 StopType = Literal["none", "eos", "word", "limit"]
@@ -255,7 +256,7 @@ class AdapterFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens in a prompt from which on it applies; none for one that always does."""
 
 
-class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
+class ModelFacts(PoolingFacts, frozen=True, kw_only=True):
     """What is known of a loaded model and the context that serves it."""
 
     path: str
@@ -284,7 +285,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     can_cut: bool
     """Whether a suffix of a sequence can be dropped (false for recurrent, hybrid and sliding-window models)."""
     has_decoder: bool
-    """Whether the model generates text at all."""
+    """Whether the model generates text."""
     engine: str
     """Version of the engine's bindings and the CPU features it was built with."""
     safe_mode: bool
@@ -293,7 +294,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Most tokens in one decode call."""
     adapters: tuple[AdapterFacts, ...] = ()
     tuning: Tuning | None = None
-    chat_template_variants: dict[str, str] = {}
+    chat_template_variants: dict[str, str] = msgspec.field(default_factory=dict)
     """Further Jinja templates of the model by name; `tool_use` is for conversations with tools."""
 
 
@@ -378,3 +379,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     predicted_ms: float = 0.0
     n_tokens_max: int = 0
     """Most tokens any sequence has held."""
+    n_pooling: int = 0
+    """Requests whose inputs are being, or wait to be, embedded or ranked."""
+    pooled_inputs: int = 0
+    """Inputs that were embedded or ranked."""
+    pooled_tokens: int = 0
+    pooled_ms: float = 0.0

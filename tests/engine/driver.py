@@ -68,9 +68,11 @@ class Driver:
         chosen = EngineSettings(**{**defaults, **settings})  # type: ignore[arg-type]  # passed on
         self.engine: Engine
         self.facts: ModelFacts
-        self.engine, self.facts = assemble(
+        workload, self.facts = assemble(
             chosen, safe_mode=False, recorder=self.diary, progress=lambda _done: None, warn=self.warnings.append
         )
+        assert workload.generator is not None
+        self.engine = workload.generator
         self.vocab: Vocab = self.engine._vocab
         self.answers: dict[int, Answer] = {}
         self.stats = EngineStats()

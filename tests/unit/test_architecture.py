@@ -13,18 +13,22 @@ SOURCE = ROOT / "src" / "puna"
 LONGEST = 400
 
 BASE = frozenset(
-    {"errors", "types", "outline", "chat_templates", "config", "log", "machine", "gguf", "tuning", "calibration_file"}
+    {
+        *("errors", "types", "outline", "chat_templates", "config", "log", "machine", "gguf", "pooling", "tuning"),
+        "calibration_file",
+    }
 )
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
-    "types": frozenset({"errors", "tuning"}),
+    "types": frozenset({"errors", "pooling", "tuning"}),
     "outline": frozenset({"errors", "types"}),
     "chat_templates": frozenset(),
     "config": frozenset({"errors", "types"}),
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),
     "gguf": frozenset({"errors"}),
+    "pooling": frozenset(),
     "tuning": frozenset(),
     "calibration_file": frozenset({"tuning", "config", "machine"}),
     "settings": BASE,

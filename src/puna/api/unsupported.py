@@ -9,6 +9,8 @@ from puna.types import ModelFacts
 
 def refuse_unsupported(fields: GenerationFields, facts: ModelFacts) -> None:
     """Raise `NotSupported` for the first such field."""
+    if not facts.has_decoder:
+        raise NotSupported(f"this model ({facts.description}) does not generate text")
     if fields.deterministic and facts.layout == "unified":
         raise refusal("deterministic", "needs the split layout; start the server with --layout split")
 

@@ -1,4 +1,4 @@
-"""The server's handle on one model: admits generations and streams them, whatever becomes of the worker."""
+"""The server's handle on one model: admits requests and hands on what they bring, whatever becomes of the worker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from puna.client import admission
 from puna.client.assembly import Assembly
 from puna.client.probation import Probation
 from puna.client.process import COMMAND, Exit
+from puna.client.requests import EmbeddingRequest, GenerationRequest
 from puna.client.slots import SlotActions, SlotTable
-from puna.client.stream import Feed, Stream
+from puna.client.stream import Stream
 from puna.client.supervisor import Supervisor
+from puna.client.vectors import Vectors
 from puna.config import EngineSettings
 from puna.errors import PunaError, QueueFull, RequestKilledEngine, ServerFault, Unavailable
 from puna.ipc.channel import FrameError
-from puna.ipc.frames import Abort, EndThinking, Output, SlotDone, Step
+from puna.ipc.frames import Abort, EndThinking, Output, Pooled, SlotDone, Step
 from puna.log import logger
 from puna.types import EngineStats, Generation, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
 
@@ -35,15 +37,6 @@ class Tokenizer(Protocol):
 
 
 T = TypeVar("T", bound=Tokenizer)
-
-
-class _Request:
-    """A generation that was admitted and has not ended."""
-
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly = assembly
-        self.feed = Feed()
-        self.began = time.monotonic()
 
 
 class EngineClient(Generic[T]):
@@ -75,7 +68,7 @@ class EngineClient(Generic[T]):
         self._slots = SlotTable()
         self._actions = SlotActions(self._supervisor.send)
         self._probation = Probation()
-        self._requests: dict[int, _Request] = {}
+        self._requests: dict[int, GenerationRequest | EmbeddingRequest] = {}
         self._next_id = 0
         self._mean_seconds = 1.0
         self._stopping = False
@@ -127,7 +120,7 @@ class EngineClient(Generic[T]):
 
     @property
     def in_flight(self) -> int:
-        """Generations that were admitted and have not ended."""
+        """Requests of any kind that were admitted and have not ended."""
         return len(self._requests)
 
     @property
@@ -155,16 +148,28 @@ class EngineClient(Generic[T]):
         Raises at once: Unavailable while there is nothing to generate with, QueueFull beyond the bound, ContextExceeded
         for a prompt that leaves no room, InvalidRequest for one that is no prompt at all.
         """
-        self._admit(generation)
+        admission.check(generation, self._admit())
+        request = GenerationRequest(Assembly(generation, piece or self._pieces(generation), every_token=every_token))
+        id = self._begin(request)
+        return Stream(id, request.feed, partial(self._abort, id), partial(self._end_thinking, id))
+
+    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> Vectors:
+        """Admit token ids to be made into vectors, or scored, all of them together, with these adapters (id, scale).
+
+        Raises as `generate` does; what is wrong with an input is said with its number.
+        """
+        admission.check_inputs(inputs, lora, self._admit())
+        request = EmbeddingRequest(inputs, lora)
+        return Vectors(request, partial(self._abort, self._begin(request)))
+
+    def _begin(self, request: GenerationRequest | EmbeddingRequest) -> int:
         id = self._next_id
         self._next_id += 1
-        request = _Request(Assembly(generation, piece or self._pieces(generation), every_token=every_token))
-        stream = Stream(id, request.feed, partial(self._abort, id), partial(self._end_thinking, id))
         self._requests[id] = request
         self._empty.clear()
         self._probation.arrived(id)
         self._submit()
-        return stream
+        return id
 
     def _pieces(self, generation: Generation) -> Callable[[int], bytes]:
         """What each token adds to the text, for preserved ones their own texts."""
@@ -173,19 +178,20 @@ class EngineClient(Generic[T]):
             return tokenizer.piece
         return lambda token: tokenizer.piece(token, special=token in preserved)
 
-    def _admit(self, generation: Generation) -> None:
+    def _admit(self) -> ModelFacts:
+        """The model's facts, if another request may come in."""
         if self._stopping:
             raise Unavailable("the server is shutting down")
         if self.state == "failed":
             raise Unavailable(f"the model could not be loaded: {self.failure}", retry_after=RETRY_FAILED)
         if self.facts is None:
             raise Unavailable("the model is still being loaded")
-        admission.check(generation, self.facts)
         if len(self._requests) >= self.facts.n_slots + self._max_queue:
             raise QueueFull(
                 f"all {self.facts.n_slots} slots are busy and the queue is full ({self._max_queue} requests)",
                 retry_after=admission.retry_after(self._mean_seconds, self.facts.n_slots),
             )
+        return self.facts
 
     async def drain(self, timeout: float) -> int:
         """Admit nothing more and wait up to `timeout` seconds for what runs; return how many did not end in time."""
@@ -213,12 +219,12 @@ class EngineClient(Generic[T]):
     def _end_thinking(self, id: int) -> None:
         """Let this answer think no further; nothing happens if it has ended."""
         request = self._requests.get(id)
-        if request is not None and not request.assembly.end_thinking:
+        if isinstance(request, GenerationRequest) and not request.assembly.end_thinking:
             request.assembly.end_thinking = True
             self._supervisor.send(EndThinking(id))
 
     def _end(self, id: int, error: PunaError | None = None) -> None:
-        self._requests.pop(id).feed.close(error)
+        self._requests.pop(id).close(error)
         self._probation.ended(id)
         if not self._requests:
             self._empty.set()
@@ -233,15 +239,12 @@ class EngineClient(Generic[T]):
             return
         while due := self._probation.due():
             for id in due:
-                request = self._requests[id]
-                assembly = request.assembly
-                if not assembly.fits(self.facts.n_ctx):
-                    # A worker died between the last token and the word that it was the last.
-                    request.feed.put((assembly.limit(),))
+                frame = self._requests[id].frame(id, self.facts)
+                if frame is None:
                     self._end(id)
                     continue
                 try:
-                    self._supervisor.send(assembly.submit(id))
+                    self._supervisor.send(frame)
                 except FrameError as error:
                     self._end(id, error)
 
@@ -271,9 +274,14 @@ class EngineClient(Generic[T]):
                 progress |= self._probation.read(slot.request, slot.n_prompt_done)
         for output in step.outputs:
             request = self._requests.get(output.id)
-            if request is not None:
+            if isinstance(request, GenerationRequest):
                 self._put(request, output)
                 progress |= bool(output.tokens) or output.end != "none"
+        for pooled in step.pooled:
+            embedding = self._requests.get(pooled.id)
+            if isinstance(embedding, EmbeddingRequest):
+                self._pooled(embedding, pooled)
+                progress = True
         self._submit()
         return progress
 
@@ -283,15 +291,25 @@ class EngineClient(Generic[T]):
 
     def _assembly(self, id: int) -> Assembly | None:
         request = self._requests.get(id)
-        return request.assembly if request is not None else None
+        return request.assembly if isinstance(request, GenerationRequest) else None
 
-    def _put(self, request: _Request, output: Output) -> None:
+    def _pooled(self, request: EmbeddingRequest, pooled: Pooled) -> None:
+        request.take(pooled)
+        self._probation.produced(pooled.id, request.n_done)
+        if request.ended:
+            self._note_time(request.began)
+            self._end(pooled.id, request.error)
+
+    def _note_time(self, began: float) -> None:
+        self._mean_seconds += (time.monotonic() - began - self._mean_seconds) / 8
+
+    def _put(self, request: GenerationRequest, output: Output) -> None:
         assembly = request.assembly
         request.feed.put(assembly.feed(output))
         if output.tokens:
             self._probation.produced(output.id, assembly.length)
         if assembly.ended:
-            self._mean_seconds += (time.monotonic() - request.began - self._mean_seconds) / 8
+            self._note_time(request.began)
             self._end(output.id, assembly.error)
             if output.end == "none":
                 # It was a stop string, of which the worker knows nothing.

@@ -83,8 +83,6 @@ def _trial_problem(facts: Facts) -> str:
     engine = facts.engine
     if not facts.tried or facts.model is None:
         return ""
-    if engine.model and not engine.decoder:
-        return f"{facts.model.path} is an encoder ({engine.model}); it does not generate text"
     if engine.trial_passed:
         return ""
     if engine.signal == "SIGILL":
@@ -113,7 +111,9 @@ def notes(facts: Facts) -> list[str]:
     model = facts.model
     if model and facts.free_memory is not None and model.file_bytes * 3 // 2 > facts.free_memory:
         said.append("memory is short for this model: the context and the number of slots will be small")
-    if model and model.architecture and not model.metadata.get("tokenizer.chat_template"):
+    if not facts.engine.decoder:
+        said.append("the model does not generate text: it is served for embeddings, or for ranking if it is made for that")
+    elif model and model.architecture and not model.metadata.get("tokenizer.chat_template"):
         said.append("the model brings no chat template; the chat routes use ChatML unless --chat-template says otherwise")
     return said
 

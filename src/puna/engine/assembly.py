@@ -27,11 +27,14 @@ from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
 from puna.engine.loop import Engine
 from puna.engine.memory import SplitMemory, UnifiedMemory
+from puna.engine.pooling_assembly import find_pooling, make_pooled, make_pooler, pair_frame
+from puna.engine.pooling_choice import PoolingChoice, longest_input
 from puna.engine.recorder import Recorder
 from puna.engine.runner import Runner
 from puna.engine.scheduler import Scheduler
 from puna.engine.slots import SlotBoard
 from puna.engine.tiers import HostTier
+from puna.engine.workload import Workload
 from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.batch import Batch
@@ -57,7 +60,7 @@ def assemble(
     progress: Callable[[float], None],
     warn: Callable[[str], None],
     known: Tuning | None = None,
-) -> tuple[Engine, ModelFacts]:
+) -> tuple[Workload, ModelFacts]:
     """Load and build everything. Raises `StartupError` with a reason for the user.
 
     `known` is how an earlier worker of the same server computed the model.
@@ -72,17 +75,41 @@ def assemble(
         repack=settings.repack and not safe_mode,
         progress=progress,
     )
-    if not model.has_decoder:
-        raise StartupError(f"{settings.model} is an encoder ({model.description}); it does not generate text")
     loras = [Lora(model, file.path) for file in settings.lora]
     vector = load_control_vector(settings, model)
-    constraints = ConstraintFactory(model.vocab)
-    constraints.warm()
-    maker = ContextMaker(model, settings, vector)
-    recorder.record("calibrate", ())  # computing in every way there is may be more than the engine survives
-    tuning = tuner.tune(model, settings, maker, safe_mode=safe_mode, known=known, warn=warn)
-    recorder.record("load", ())
-    size = _choose_size(model, settings, maker, tuning)
+    tuning = tuner.rules(settings, tuner.situation(model))
+    generator, size = None, None
+    if model.has_decoder:
+        constraints = ConstraintFactory(model.vocab)
+        constraints.warm()
+        maker = ContextMaker(model, settings, vector)
+        recorder.record("calibrate", ())  # computing in every way there is may be more than the engine survives
+        tuning = tuner.tune(model, settings, maker, safe_mode=safe_mode, known=known, warn=warn)
+        recorder.record("load", ())
+        size = _choose_size(model, settings, maker, tuning)
+        generator = _make_generator(maker, tuning, size, constraints, loras, recorder, warn)
+    choice = find_pooling(model, settings, generates=model.has_decoder)
+    if choice.reason:
+        warn(choice.reason)
+    facts = _facts(model, settings, tuning, size, choice, adapter_facts(loras, initial_scales(settings)), safe_mode=safe_mode)
+    pooler = None
+    if choice.pooling is not None:
+        make = partial(make_pooled, model, settings, choice.pooling, tuning, vector)
+        pooler = make_pooler(make, model, settings, facts.n_ctx_pooled, loras, recorder, warn)
+    return Workload(generator, pooler), facts
+
+
+def _make_generator(
+    maker: ContextMaker,
+    tuning: Tuning,
+    size: sizing.Size,
+    constraints: ConstraintFactory,
+    loras: list[Lora],
+    recorder: Recorder,
+    warn: Callable[[str], None],
+) -> Engine:
+    """What makes text."""
+    model, settings, vector = maker.model, maker.settings, maker.vector
     context = maker.make(tuning, size.first, size.n_slots)
     maker.shape = shape = warm_up(context)
     make = partial(maker.make, tuning)
@@ -93,7 +120,7 @@ def assemble(
     files = FileThread()
     identity = _identify(model, settings, tuning, size)
     disk = _open_disk(settings, identity, files, host, can_cut=model.can_cut, warn=warn)
-    engine = Engine(
+    return Engine(
         vocab=model.vocab,
         arena=Arena(size, make, context, memory, Runner(context, settings.n_batch, loras), warn),
         scheduler=Scheduler(
@@ -112,7 +139,6 @@ def assemble(
         recorder=recorder,
         warn=warn,
     )
-    return engine, _facts(model, settings, tuning, size, adapter_facts(loras, scales), safe_mode=safe_mode)
 
 
 def _identify(model: Model, settings: EngineSettings, tuning: Tuning, size: sizing.Size) -> Identity:
@@ -127,7 +153,7 @@ def _identify(model: Model, settings: EngineSettings, tuning: Tuning, size: sizi
     }
     if not model.can_cut:  # such states are taken as they are, so the context has to be of the same make
         context |= {"layout": tuning.layout, "slots": size.n_slots}
-        context |= {"flash attention": str(_flash_attention(tuning, size))}
+        context |= {"flash attention": str(_flash_attention(tuning, size.n_ctx))}
     try:
         return identify(settings.model, model.metadata, context)
     except OSError as error:
@@ -166,9 +192,9 @@ def warm_up(context: Context) -> StateShape | None:
     return shape
 
 
-def _flash_attention(tuning: Tuning, size: sizing.Size) -> bool:
+def _flash_attention(tuning: Tuning, n_ctx: int) -> bool:
     """Whether the largest context uses flash attention."""
-    return tuning.flash_short if size.n_ctx <= sizing.SHORT_N_CTX else tuning.flash_long
+    return tuning.flash_short if n_ctx <= sizing.SHORT_N_CTX else tuning.flash_long
 
 
 def _choose_size(model: Model, settings: EngineSettings, maker: ContextMaker, tuning: Tuning) -> sizing.Size:
@@ -187,11 +213,16 @@ def _facts(
     model: Model,
     settings: EngineSettings,
     tuning: Tuning,
-    size: sizing.Size,
+    size: sizing.Size | None,
+    choice: PoolingChoice,
     adapters: tuple[AdapterFacts, ...],
     *,
     safe_mode: bool,
 ) -> ModelFacts:
+    """What the server gets to know. Without a `size` there is no text to make, and one slot stands for all work."""
+    longest = longest_input(settings, n_ctx_train=model.n_ctx_train, generates=size is not None)
+    n_ctx = size.n_ctx if size is not None else longest
+    begin, middle, end = pair_frame(model.vocab)
     return ModelFacts(
         path=settings.model,
         description=model.description,
@@ -203,20 +234,28 @@ def _facts(
         n_embd=model.n_embd,
         n_layer=model.n_layer,
         n_ctx_train=model.n_ctx_train,
-        n_ctx=size.n_ctx,
-        n_slots=size.n_slots,
+        n_ctx=n_ctx,
+        n_slots=size.n_slots if size is not None else 1,
         layout=tuning.layout,
-        flash_attention=_flash_attention(tuning, size),
+        flash_attention=_flash_attention(tuning, n_ctx),
         n_threads=tuning.n_threads,
         n_threads_batch=tuning.n_threads_batch,
         chat_template=model.chat_template,
         chat_template_variants=model.chat_template_variants,
         metadata={key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.chat_template")},
         can_cut=model.can_cut,
-        has_decoder=model.has_decoder,
+        has_decoder=size is not None,
         engine=library.describe(),
         safe_mode=safe_mode,
         n_batch=settings.n_batch,
         adapters=adapters,
-        tuning=tuning,
+        tuning=tuning if size is not None else None,
+        pooling=choice.pooling,
+        why_no_vectors=choice.reason,
+        n_embd_out=model.n_labels if choice.pooling == "rank" else model.n_embd_out,
+        n_ctx_pooled=longest,
+        rerank_template=model.rerank_template,
+        pair_begin=begin,
+        pair_middle=middle,
+        pair_end=end,
     )

@@ -44,12 +44,16 @@ class StepBudget:
         nearest = min(self._quiet, key=lambda n: abs(n - n_decoding))
         return self._quiet[nearest]
 
+    def patience(self, n_decoding: int) -> float:
+        """Seconds that a step may be stretched by while `n_decoding` sequences decode."""
+        quiet = self.quiet(n_decoding)
+        return (self._stretch - 1) * quiet if quiet else self._idle_target / 5
+
     def tokens(self, n_decoding: int) -> int:
         """Most prompt tokens for the next step, at least 1."""
         if self._per_token is None:
             return min(self._n_ubatch, 128 if n_decoding == 0 else 32)
-        quiet = self.quiet(n_decoding)
-        seconds = (self._stretch - 1) * quiet if quiet else self._idle_target if n_decoding == 0 else self._idle_target / 5
+        seconds = self.patience(n_decoding) if n_decoding else self._idle_target
         return max(self._least, min(self._n_ubatch, int(seconds / self._per_token)))
 
 

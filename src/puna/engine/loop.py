@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
+from puna.engine.compiling import Compiling
 from puna.engine.constraint import ConstraintFactory
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
@@ -32,9 +32,6 @@ from puna.llama.context import DecodeError, NoRoom
 from puna.llama.sampler import Candidates
 from puna.llama.vocab import Vocab
 from puna.types import StopType
-
-COMPILE_WAIT = 0.02
-"""Seconds that a step waits for a grammar to be compiled when there is nothing else to do."""
 
 FILE_WAIT = 0.02
 """Seconds that a step waits for work on files when there is nothing else to do."""
@@ -75,8 +72,7 @@ class Engine:
         self._candidates = Candidates(vocab.n_tokens)
         self._constraints = constraints
         self._adapters = adapters
-        self._compiling: list[tuple[Sequence, Future[None]]] = []
-        """Requests whose grammar is being compiled: they queue once it is."""
+        self.compiling = Compiling()
         self._counters = Counters()
         self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn, can_cut=scheduler.can_cut)
         self._length = ContextLength(arena, scheduler, self._preempt)
@@ -92,27 +88,26 @@ class Engine:
         sequence = Sequence(request, arrived=time.monotonic())
         constraint = request.generation.constraint
         if constraint is not None and not self._constraints.knows(constraint):
-            self._compiling.append((sequence, self._constraints.compile(constraint)))
+            self.compiling.add(sequence, self._constraints.compile(constraint))
         else:
             self._scheduler.add(sequence)
 
     def abort(self, request: Abort) -> None:
         """Stop a request; what it has read and produced stays in the cache. Unknown ids have already ended."""
-        self._compiling = [(sequence, work) for sequence, work in self._compiling if sequence.id != request.id]
+        self.compiling.remove(request.id)
         sequence = self._scheduler.find(request.id)
         if sequence is not None:
             self._release(sequence)
 
     def end_thinking(self, request: EndThinking) -> None:
         """Let a request think no further. Unknown ids have already ended."""
-        compiling = (sequence for sequence, _ in self._compiling if sequence.id == request.id)
-        if sequence := self._scheduler.find(request.id) or next(compiling, None):
+        if sequence := self._scheduler.find(request.id) or self.compiling.find(request.id):
             sequence.stop_thinking()
 
     @property
     def idle(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._scheduler.running or self._scheduler.waiting or self._compiling) and self.slot_jobs.idle
+        return not (self._scheduler.running or self._scheduler.waiting or self.compiling) and self.slot_jobs.idle
 
     @property
     def keeps_on_disk(self) -> bool:
@@ -124,6 +119,12 @@ class Engine:
         for sequence in list(self._scheduler.running):
             self._release(sequence)
         return self._disk.flush(self._host.entries(), seconds) if self._disk is not None else 0
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds that other work may take between two steps, for streams that run; None while there are none."""
+        n_decoding = self._scheduler.n_decoding
+        return self._budget.patience(n_decoding) if n_decoding else None
 
     # one step
 
@@ -157,14 +158,8 @@ class Engine:
 
     def _queue_compiled(self) -> None:
         """Let requests queue whose grammars are compiled; wait a moment for one if there is nothing else to do."""
-        if not self._compiling:
-            return
-        if not (self._scheduler.running or self._scheduler.waiting):
-            wait([work for _, work in self._compiling], COMPILE_WAIT, return_when=FIRST_COMPLETED)
-        for sequence, work in self._compiling:
-            if work.done():
-                self._scheduler.add(sequence)
-        self._compiling = [(sequence, work) for sequence, work in self._compiling if not work.done()]
+        for sequence in self.compiling.take_done(patient=not (self._scheduler.running or self._scheduler.waiting)):
+            self._scheduler.add(sequence)
 
     @property
     def tidies_in(self) -> float | None:
@@ -173,11 +168,11 @@ class Engine:
 
     def tidy(self) -> None:
         """Give back what nobody has needed for a while."""
-        self._length.shrink(sequence for sequence, _ in self._compiling)
+        self._length.shrink(self.compiling)
 
     def _make_length(self) -> None:
         """Fit the context's length to the requests."""
-        for sequence in self._length.fit(sequence for sequence, _ in self._compiling):
+        for sequence in self._length.fit(self.compiling):
             if not self._overflows(sequence):
                 self._fail(sequence, f"there is no memory for a sequence of {len(sequence.tokens)} tokens", "fault")
 
@@ -211,12 +206,10 @@ class Engine:
         return keep, discard
 
     def _plan(self) -> Plan:
-        n_decoding = sum(sequence.decoding for sequence in self._scheduler.running)
-        return self._scheduler.plan(self._budget.tokens(n_decoding), self._runner.capacity)
+        return self._scheduler.plan(self._budget.tokens(self._scheduler.n_decoding), self._runner.capacity)
 
     def _run(self, plan: Plan) -> None:
-        at_risk = [piece.sequence.id for piece in plan.pieces] + [sequence.id for sequence, _ in self._compiling]
-        self._recorder.record("decode", at_risk)
+        self._recorder.record("decode", [*(piece.sequence.id for piece in plan.pieces), *self.compiling.ids])
         try:
             computed = self._runner.run(plan)
         except NoRoom as error:

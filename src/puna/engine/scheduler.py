@@ -105,6 +105,11 @@ class Scheduler:
         busy = {other.slot for other in self.running}
         return self.slots.choose(sequence.generation.id_slot, sequence.tokens, busy)
 
+    @property
+    def n_decoding(self) -> int:
+        """Running sequences of which everything but the newest tokens is in memory."""
+        return sum(sequence.decoding for sequence in self.running)
+
     def surplus(self) -> list[Sequence]:
         """Running sequences beyond the seats there are, the latest admitted first."""
         return self.running[self.n_seats :][::-1]

@@ -11,11 +11,11 @@ import sys
 import threading
 
 from puna.engine.assembly import assemble
-from puna.engine.loop import Engine
+from puna.engine.workload import Workload
 from puna.errors import StartupError
 from puna.ipc.blackbox import BlackBox
 from puna.ipc.channel import WorkerChannel
-from puna.ipc.frames import Abort, Close, EndThinking, Failed, Load, Loading, Ready, SlotJob, Submit, ToWorker
+from puna.ipc.frames import Abort, Close, Embed, EndThinking, Failed, Load, Loading, Ready, SlotJob, Submit, ToWorker
 
 TERM_SECONDS = 5.0
 """Seconds that resting prompts may take to the disk after SIGTERM."""
@@ -60,7 +60,7 @@ def warn(text: str) -> None:
     sys.stderr.flush()
 
 
-def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
+def load(channel: WorkerChannel, box: BlackBox) -> Workload | None:
     """Do what the first frame asks for and report it; None when the model could not be loaded."""
     frame = channel.recv()
     if not isinstance(frame, Load):
@@ -85,7 +85,7 @@ def load(channel: WorkerChannel, box: BlackBox) -> Engine | None:
     return engine
 
 
-def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
+def serve(engine: Workload, channel: WorkerChannel, inbox: Inbox) -> None:
     """The loop: take what has come, step, send. Ends when it is told to."""
     while True:
         frames = inbox.take(wait=engine.idle, timeout=engine.tidies_in)
@@ -93,21 +93,21 @@ def serve(engine: Engine, channel: WorkerChannel, inbox: Inbox) -> None:
             engine.tidy()
             continue
         for frame in frames:
-            if isinstance(frame, Submit):
+            if isinstance(frame, (Submit, Embed)):
                 engine.submit(frame)
             elif isinstance(frame, Abort):
                 engine.abort(frame)
             elif isinstance(frame, EndThinking):
                 engine.end_thinking(frame)
             elif isinstance(frame, SlotJob):
-                engine.slot_jobs.add(frame)
+                engine.add_slot_job(frame)
             elif isinstance(frame, Close):
                 n_lost = engine.close(frame.seconds)
                 if n_lost:
                     warn(f"{n_lost} resting prompts were not brought to the disk: {frame.seconds:g} s were too short")
                 return
         channel.send(engine.report() if engine.idle else engine.step())
-        for done in engine.slot_jobs.take_done():
+        for done in engine.take_slots_done():
             channel.send(done)
 
 

@@ -1,6 +1,6 @@
 """Everything that crosses between the server and a worker. Structs only.
 
-Server to worker: `Load`, then any number of `Submit`, `Abort`, `EndThinking` and `SlotJob`, perhaps `Close`.
+Server to worker: `Load`, then any number of `Submit`, `Embed`, `Abort`, `EndThinking` and `SlotJob`, perhaps `Close`.
 Worker to server: `Loading`*, then `Ready` or `Failed`, then `Step`s and `SlotDone`s.
 """
 
@@ -47,6 +47,19 @@ class Submit(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     penalties, constraint and random state are brought to where they were. They count towards `max_tokens`."""
     end_thinking: bool = False
     """Whether `EndThinking` was sent for it before its worker died."""
+
+
+class Embed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Make inputs into vectors, or into scores. Answered by `Pooled`s with the same id until every index was there."""
+
+    id: int
+    """From the same numbers as those of `Submit`."""
+    inputs: tuple[bytes, ...]
+    """Token ids of each, at least one, as 32-bit integers of the machine's byte order."""
+    indices: tuple[int, ...]
+    """The number of each within the request: after a crash only those without an answer are sent again."""
+    lora: tuple[tuple[int, float], ...] = ()
+    """(adapter id, scale) pairs of the adapters that take part, by id."""
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):
@@ -121,6 +134,20 @@ class Output(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=
     """Set on the first output with a token and on the last one."""
 
 
+class Pooled(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
+    """What one step brought for one request's inputs."""
+
+    id: int
+    indices: tuple[int, ...] = ()
+    """Inputs that are done, or with `part` the one that has got further."""
+    vectors: tuple[bytes, ...] = ()
+    """For each its 32-bit floats: one vector, a score's outputs, or without pooling one vector a token."""
+    part: bool = False
+    """Whether more vectors of the same input follow."""
+    error: str = ""
+    """Why the request failed as a whole; nothing follows."""
+
+
 class Step(msgspec.Struct, frozen=True, tag=True):
     """Everything one engine step produced, in one frame."""
 
@@ -128,6 +155,7 @@ class Step(msgspec.Struct, frozen=True, tag=True):
     stats: EngineStats
     slots: tuple[SlotState, ...]
     """The busy ones, and those that a request has left since the last frame."""
+    pooled: tuple[Pooled, ...] = ()
 
 
 class SlotDone(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=True):
@@ -140,5 +168,5 @@ class SlotDone(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_default
     error_kind: Literal["invalid", "fault"] = "invalid"
 
 
-ToWorker = Load | Submit | Abort | EndThinking | SlotJob | Close
+ToWorker = Load | Submit | Embed | Abort | EndThinking | SlotJob | Close
 ToServer = Loading | Ready | Failed | Step | SlotDone

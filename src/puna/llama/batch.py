@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from puna.llama.library import C
+
+IntArray = npt.NDArray[np.int32]
 
 
 class Batch:
@@ -40,7 +43,7 @@ class Batch:
     def clear(self) -> None:
         self.n = 0
 
-    def add(self, tokens: Sequence[int], start: int, sequence: int, *, n_logits: int) -> int:
+    def add(self, tokens: Sequence[int] | IntArray, start: int, sequence: int, *, n_logits: int) -> int:
         """Append consecutive tokens of a sequence at positions from `start`; the index of the last row.
 
         Logits are computed for the last `n_logits` of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from puna.errors import StartupError
 from puna.llama import library
+from puna.llama.adapted import Adapted
 from puna.llama.batch import Batch
-from puna.llama.control_vector import ControlVector
 from puna.llama.library import C
-from puna.llama.lora import Lora
 from puna.llama.model import Model
 from puna.llama.state import HEAD, State, StateFormatError, StateShape, adapt, learn
 
@@ -45,7 +44,7 @@ class NoRoom(DecodeError):
     """The batch found no free cells; nothing was computed."""
 
 
-class Context:
+class Context(Adapted):
     """Owns a `llama_context`. Not safe for concurrent use: one thread drives it."""
 
     def __init__(
@@ -70,6 +69,7 @@ class Context:
         """`n_ctx` counts the cells of all sequences together. `shape` is how saved states are laid out, if that is known.
 
         Raises `StartupError` when memory does not suffice."""
+        super().__init__()
         params = C.llama_context_default_params()
         params.n_ctx = n_ctx
         params.n_seq_max = n_seq_max
@@ -104,27 +104,6 @@ class Context:
         self.n_ctx_seq = int(C.llama_n_ctx_seq(self._p))
         """Most cells one sequence can have."""
         self._float_p = ctypes.POINTER(ctypes.c_float)
-
-        self._adapters: tuple[tuple[Lora, float], ...] = ()
-
-    # adapters
-
-    def use_adapters(self, adapters: Sequence[tuple[Lora, float]]) -> None:
-        """Let these adapters of the model apply, each with its scale, and no others, from the next decode on."""
-        wanted = tuple(adapters)
-        if wanted == self._adapters:
-            return
-        pointers = (C.llama_adapter_lora_p_ctypes * len(wanted))(*(lora.pointer for lora, _ in wanted))
-        scales = (ctypes.c_float * len(wanted))(*(scale for _, scale in wanted))
-        C.llama_set_adapters_lora(self._p, pointers, len(wanted), scales)
-        self._adapters = wanted
-
-    def use_control_vector(self, vector: ControlVector) -> None:
-        """Let a control vector act from now on. Raises `StartupError` when the engine does not take it."""
-        data = np.ascontiguousarray(vector.directions, np.float32)
-        pointer = ctypes.cast(data.ctypes.data, self._float_p)
-        if C.llama_set_adapter_cvec(self._p, pointer, data.size, data.shape[1], vector.first, vector.last):
-            raise StartupError(f"the engine does not take the control vector: {'; '.join(library.log.take_problems()[-2:])}")
 
     # decoding
 

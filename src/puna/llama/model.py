@@ -18,6 +18,15 @@ LONGEST_VALUE = 4096
 """Metadata values beyond this length (token lists, merges) are left out of `Model.metadata`; templates are not."""
 
 
+WITHOUT_MEMORY = frozenset(
+    (
+        *("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "neo-bert", "eurobert", "modern-bert"),
+        *("gemma-embedding", "wavtokenizer-dec", "dream", "llada", "llada-moe", "rnd1"),
+    )
+)
+"""Architectures whose contexts keep nothing from one batch to the next, so that texts can only be looked at as wholes."""
+
+
 class Model:
     """Owns a `llama_model`. Close it after every context made from it."""
 
@@ -70,6 +79,22 @@ class Model:
         return int(C.llama_model_n_embd(self._p))
 
     @property
+    def n_embd_out(self) -> int:
+        """Width of the vectors that the model puts out."""
+        return int(C.llama_model_n_embd_out(self._p))
+
+    @property
+    def n_labels(self) -> int:
+        """Outputs of the classification head, if there is one."""
+        return int(C.llama_model_n_cls_out(self._p))
+
+    @property
+    def rerank_template(self) -> str | None:
+        """The model's own text around a query and a document."""
+        raw = C.llama_model_chat_template(self._p, b"rerank")
+        return raw.decode("utf-8", "replace") if raw else None
+
+    @property
     def n_layer(self) -> int:
         return int(C.llama_model_n_layer(self._p))
 
@@ -99,9 +124,10 @@ class Model:
     def has_decoder(self) -> bool:
         """Whether the model generates text."""
         metadata = self.metadata
-        causal = metadata.get(f"{metadata.get('general.architecture')}.attention.causal")
-        # libllama says yes of every architecture but T5's encoder; attention that looks ahead tells the others.
-        return bool(C.llama_model_has_decoder(self._p)) and causal != "false"
+        arch = metadata.get("general.architecture", "")
+        if arch in WITHOUT_MEMORY or metadata.get(f"{arch}.attention.causal") == "false":
+            return False
+        return bool(C.llama_model_has_decoder(self._p))  # which is yes of every architecture but T5's encoder
 
     @property
     def has_encoder(self) -> bool:

@@ -26,7 +26,10 @@ class Vocab:
         self.eos: int = C.llama_vocab_eos(pointer)
         self.eot: int = C.llama_vocab_eot(pointer)
         self.add_bos: bool = C.llama_vocab_get_add_bos(pointer)
+        self.sep: int = C.llama_vocab_sep(pointer)
         self.add_eos: bool = C.llama_vocab_get_add_eos(pointer)
+        self.add_sep: bool = C.llama_vocab_get_add_sep(pointer)
+        """Whether the model wants a separator between two texts."""
         self.fim = FimTokens(
             prefix=C.llama_vocab_fim_pre(pointer),
             suffix=C.llama_vocab_fim_suf(pointer),

@@ -10,10 +10,12 @@ from starlette.middleware import Middleware
 
 from puna import __version__
 from puna.api.anthropic import routes as anthropic
+from puna.api.embeddings import routes as embeddings
 from puna.api.extras import routes as extras
 from puna.api.native import routes as native
 from puna.api.openai import routes as openai
 from puna.api.openapi import components
+from puna.api.rerank import routes as rerank
 from puna.api.responses import routes as responses
 from puna.config import ServerSettings
 from puna.server.auth import KeyCheck
@@ -72,13 +74,16 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     app.include_router(anthropic.anthropic_router(service))
     app.include_router(responses.responses_router(service))
     app.include_router(extras.extras_router(service))
+    app.include_router(embeddings.embeddings_router(service))
+    app.include_router(rerank.rerank_router(service))
     app.include_router(page_router())
     _document_bodies(app)
     return app
 
 
 def _document_bodies(app: FastAPI) -> None:
-    models = (*native.MODELS, *openai.MODELS, *anthropic.MODELS, *responses.MODELS, *extras.MODELS)
+    modules = (native, openai, anthropic, responses, extras, embeddings, rerank)
+    models = tuple(model for module in modules for model in module.MODELS)
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -22,6 +22,7 @@ from puna.server.replay import Recordings
 from puna.service.grammars import ProcessPreparer
 from puna.service.ports import Engine
 from puna.service.service import Service
+from puna.types import ModelFacts
 
 FLUSH_TIMEOUT = 5
 """Seconds that connections get to send what is left once all answers have ended."""
@@ -116,9 +117,10 @@ class Lifecycle:
     async def _load(self) -> None:
         logger.info("loading the model; %s answers already", self.url)
         await self._engine.start(LoadingReport())
-        await self._prepare_chat()
         facts = self._service.facts
-        logger.info("%s: %s, %d slots of %d tokens", self._service.model, facts.description, facts.n_slots, facts.n_ctx)
+        if facts.has_decoder:
+            await self._prepare_chat()
+        logger.info("%s: %s, %s", self._service.model, facts.description, abilities(facts))
         if facts.tuning is not None:
             logger.info("%s", facts.tuning.report())
         logger.info("ready at %s", self.url)
@@ -140,6 +142,18 @@ class Lifecycle:
             await self._engine.drain(self._settings.drain_timeout)
         else:
             logger.info("shutting down")
+
+
+def abilities(facts: ModelFacts) -> str:
+    """What a model is served for, in words."""
+    words: list[str] = []
+    if facts.has_decoder:
+        words.append(f"{facts.n_slots} slots of {facts.n_ctx} tokens")
+    if facts.embeds:
+        words.append(f"embeds inputs of up to {facts.n_ctx_pooled} tokens ({facts.pooling} pooling)")
+    if facts.ranks:
+        words.append(f"ranks pairs of up to {facts.n_ctx_pooled} tokens")
+    return "; ".join(words) or "serves nothing: " + facts.why_no_vectors
 
 
 class LoadingReport:

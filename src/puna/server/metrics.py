@@ -66,13 +66,18 @@ class EngineCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """One metric after another."""
         stats = self._engine.stats
+        n_running = stats.n_running + stats.n_pooling
+        prompt_tokens, prompt_ms = stats.prompt_tokens + stats.pooled_tokens, stats.prompt_ms + stats.pooled_ms
         counters = {
-            "llamacpp:prompt_tokens": ("Prompt tokens that were read", stats.prompt_tokens),
+            "llamacpp:prompt_tokens": ("Tokens of prompts and other inputs that were read", prompt_tokens),
             "llamacpp:prompt_tokens_cached": ("Prompt tokens that came from the cache", stats.cache_tokens),
-            "llamacpp:prompt_seconds": ("Time spent reading prompts", stats.prompt_ms / 1000),
+            "llamacpp:prompt_seconds": ("Time spent reading them", prompt_ms / 1000),
             "llamacpp:tokens_predicted": ("Tokens that were generated", stats.predicted_tokens),
             "llamacpp:tokens_predicted_seconds": ("Time spent generating", stats.predicted_ms / 1000),
             "llamacpp:n_decode": ("Calls of the engine's decode", stats.n_decode),
+            "puna:embedded_inputs": ("Inputs that were embedded or ranked", stats.pooled_inputs),
+            "puna:embedded_tokens": ("Tokens of those inputs", stats.pooled_tokens),
+            "puna:embedding_seconds": ("Time spent embedding and ranking", stats.pooled_ms / 1000),
             "puna:cache_hits": ("Requests that found a part of their prompt in the cache", stats.cache_hits),
             "puna:cache_copies": ("Those of them that were copied from a running request", stats.cache_copies),
             "puna:cache_moved_tokens": ("Prompt tokens that came from another place in a known prompt", stats.cache_moved),
@@ -88,15 +93,15 @@ class EngineCollector(Collector):
         for name, (text, value) in counters.items():
             yield CounterMetricFamily(name, text, value=value)
         gauges = {
-            "llamacpp:prompt_tokens_seconds": ("Mean prompt tokens per second", _rate(stats.prompt_tokens, stats.prompt_ms)),
+            "llamacpp:prompt_tokens_seconds": ("Mean prompt tokens per second", _rate(prompt_tokens, prompt_ms)),
             "llamacpp:predicted_tokens_seconds": (
                 "Mean generated tokens per second of one sequence",
                 _rate(stats.predicted_tokens, stats.predicted_ms),
             ),
-            "llamacpp:requests_processing": ("Requests that are being worked on", stats.n_running),
+            "llamacpp:requests_processing": ("Requests that are being worked on", n_running),
             "llamacpp:requests_deferred": (
                 "Requests that wait",
-                max(stats.n_waiting, self._engine.in_flight - stats.n_running, 0),
+                max(stats.n_waiting, self._engine.in_flight - n_running, 0),
             ),
             "llamacpp:n_tokens_max": ("Most tokens that any sequence has held", stats.n_tokens_max),
             "llamacpp:n_busy_slots_per_decode": ("Mean sequences in a decode", stats.n_busy_slots / max(1, stats.n_decode)),

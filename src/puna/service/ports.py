@@ -77,6 +77,17 @@ class Stream(Protocol):
         ...
 
 
+class Vectors(Protocol):
+    """What a request's inputs become."""
+
+    async def all(self) -> list[bytes]:
+        """Wait for all of them, in the inputs' order, each as 32-bit floats. Raises a `PunaError` where that fails.
+
+        Cancelling stops the work.
+        """
+        ...
+
+
 class Engine(Protocol):
     """The server's end of one worker."""
 
@@ -111,7 +122,7 @@ class Engine(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """Generations that were admitted and have not ended."""
+        """Requests that were admitted and have not ended."""
         ...
 
     @property
@@ -129,6 +140,10 @@ class Engine(Protocol):
 
         With `every_token` each token makes a chunk, even while its text is held back.
         """
+        ...
+
+    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> Vectors:
+        """Admit token ids to be made into vectors or scores with these adapters (id, scale), or raise as `generate` does."""
         ...
 
 

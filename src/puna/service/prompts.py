@@ -90,14 +90,23 @@ async def tokenize_mixed(
     tokenizer: Tokenizer, prompt: Prompt, *, add_special: bool, parse_special: bool, param: str
 ) -> list[int]:
     """Token ids of one prompt. Only a text at its very start gets what the model wants around a text."""
+    n_characters = len(prompt) if isinstance(prompt, str) else sum(len(item) for item in prompt if isinstance(item, str))
+    if n_characters < LONG_TEXT:
+        return tokenize_now(tokenizer, prompt, add_special=add_special, parse_special=parse_special, param=param)
+    return await asyncio.to_thread(
+        tokenize_now, tokenizer, prompt, add_special=add_special, parse_special=parse_special, param=param
+    )
+
+
+def tokenize_now(tokenizer: Tokenizer, prompt: Prompt, *, add_special: bool, parse_special: bool, param: str) -> list[int]:
+    """The same at once, for callers that are on a thread of their own or know that the texts are short."""
     if isinstance(prompt, str):
-        return await tokenize_text(tokenizer, prompt, add_special=add_special, parse_special=parse_special)
+        return tokenizer.tokenize(prompt, add_special=add_special, parse_special=parse_special)
     tokens: list[int] = []
     n_vocab = tokenizer.n_tokens
     for index, item in enumerate(prompt):
         if isinstance(item, str):
-            add = add_special and index == 0
-            tokens += await tokenize_text(tokenizer, item, add_special=add, parse_special=parse_special)
+            tokens += tokenizer.tokenize(item, add_special=add_special and index == 0, parse_special=parse_special)
         elif 0 <= item < n_vocab:
             tokens.append(item)
         else:

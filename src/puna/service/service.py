@@ -98,6 +98,25 @@ class Service:
             raise Unavailable("the server is shutting down", retry_after=5)
         _ = self.facts
 
+    def check_embeds(self) -> ModelFacts:
+        """The model's facts. Raises `NotSupported`, with what to do, where texts are not made into vectors."""
+        self.check_ready()
+        facts = self.facts
+        if facts.ranks:
+            raise NotSupported("this server ranks, it does not embed; start it with --pooling mean, cls, last or none to embed")
+        if not facts.embeds:
+            raise NotSupported(facts.why_no_vectors or "this server does not embed texts; start it with --embeddings")
+        return facts
+
+    def check_ranks(self) -> ModelFacts:
+        """The model's facts. Raises `NotSupported`, with what to do, where pairs of texts are not scored."""
+        self.check_ready()
+        facts = self.facts
+        if not facts.ranks:
+            hint = "start it with --reranking and the file of a reranker"
+            raise NotSupported(facts.why_no_vectors or f"this server does not rank documents; {hint}")
+        return facts
+
     async def prepare_constraint(self, constraint: Constraint, preserved: Sequence[int] = ()) -> Constraint:
         """The constraint with what the engine needs of it; grammars may spell `preserved` tokens as texts.
 

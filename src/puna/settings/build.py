@@ -19,6 +19,7 @@ from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
 from puna.settings.option import Given
+from puna.settings.pooling import POOLING_OPTIONS
 from puna.settings.reasoning import REASONING_OPTIONS
 from puna.settings.sampling import SAMPLING_OPTIONS
 from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
@@ -30,6 +31,7 @@ OPTIONS = (
     *ADAPTER_OPTIONS,
     *ENGINE_OPTIONS,
     *CACHE_OPTIONS,
+    *POOLING_OPTIONS,
     *SERVER_OPTIONS,
     *REASONING_OPTIONS,
     *SAMPLING_OPTIONS,

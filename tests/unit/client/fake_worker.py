@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from array import array
 from collections import deque
 from pathlib import Path
 
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from puna.ipc.blackbox import BlackBox, Phase
 from puna.ipc.channel import WorkerChannel
-from puna.ipc.frames import Abort, Failed, Load, Loading, Output, Ready, Step, Submit, ToWorker
+from puna.ipc.frames import Abort, Embed, Failed, Load, Loading, Output, Pooled, Ready, Step, Submit, ToWorker
 from puna.tuning import Tuning
 from puna.types import EngineStats, ModelFacts, SlotState, Timings
 from tests.unit.client.scenario import Killer, Scenario, token
@@ -59,6 +60,8 @@ class FakeWorker:
         self.waiting: deque[Running] = deque()
         self.running: list[Running] = []
         self.ended: list[tuple[int, int]] = []
+        self.inputs: dict[int, deque[tuple[int, bytes]]] = {}
+        """What is left to embed of each request."""
         self.safe_mode = False
         threading.Thread(target=self.listen, daemon=True).start()
 
@@ -130,12 +133,15 @@ class FakeWorker:
             engine=os.environ.get("GOMP_SPINCOUNT", ""),
             safe_mode=self.safe_mode,
             tuning=Tuning(layout="split", flash_short=True, flash_long=True, n_threads=7, n_threads_batch=7),
+            pooling="mean",
+            n_embd_out=1,
+            n_ctx_pooled=self.scenario.n_ctx,
         )
 
     def run(self) -> None:
         self.load()
         while True:
-            self.take(block=not self.running and not self.waiting and not self.ended)
+            self.take(block=not self.running and not self.waiting and not self.ended and not self.inputs)
             while self.waiting and len(self.running) < self.scenario.n_slots:
                 self.running.append(self.waiting.popleft())
             self.step()
@@ -152,7 +158,12 @@ class FakeWorker:
                 with Path(self.scenario.folder, "submits").open("a") as file:
                     file.write(f"{frame.generation.prompt[0]}:{len(frame.produced)}\n")
                 self.waiting.append(Running(frame))
+            elif isinstance(frame, Embed):
+                with Path(self.scenario.folder, "embeds").open("a") as file:
+                    file.write(f"{frame.id}:{len(frame.inputs)}\n")
+                self.inputs[frame.id] = deque(zip(frame.indices, frame.inputs, strict=True))
             elif isinstance(frame, Abort):
+                self.inputs.pop(frame.id, None)
                 with Path(self.scenario.folder, "aborts").open("a") as file:
                     file.write(f"{frame.id}\n")
                 self.running = [one for one in self.running if one.submit.id != frame.id]
@@ -167,8 +178,24 @@ class FakeWorker:
         if killer.at == (-1 if reading else one.n_produced) and self.count(name) < killer.times:
             die(killer.signal)
 
+    def embed(self) -> tuple[Pooled, ...]:
+        """One input of each request: its vector is its tokens."""
+        done: list[Pooled] = []
+        self.box.record("decode", list(self.inputs))
+        for id, left in list(self.inputs.items()):
+            index, tokens = left.popleft()
+            ids = array("i", tokens)
+            killer = self.scenario.killers.get(ids[0])
+            if killer is not None and self.count(f"killer{ids[0]}") < killer.times:
+                die(killer.signal)
+            done.append(Pooled(id, (index,), (array("f", ids).tobytes(),)))
+            if not left:
+                del self.inputs[id]
+        return tuple(done)
+
     def step(self) -> None:
         scenario = self.scenario
+        pooled = self.embed() if self.inputs else ()
         batch = list(self.running)
         self.box.record("decode", [one.submit.id for one in batch])
         if batch and scenario.sigill_unless_safe and not self.safe_mode:
@@ -190,7 +217,7 @@ class FakeWorker:
         self.box.record("idle", ())
         if batch and scenario.garbage and not self.count("garbage"):
             self.channel._socket.sendall(b"\x03\x00\x00\x00xyz")
-        self.channel.send(Step(tuple(outputs), EngineStats(n_running=len(self.running)), self.slots()))
+        self.channel.send(Step(tuple(outputs), EngineStats(n_running=len(self.running)), self.slots(), pooled))
 
     def produce(self, one: Running) -> Output:
         submit = one.submit

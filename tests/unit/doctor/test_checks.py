@@ -47,7 +47,6 @@ def test_nothing_wrong_nothing_said() -> None:
         (replace(GOOD, engine=replace(GOOD_ENGINE, trial_passed=False, signal="SIGILL", error="x")), "--no-repack"),
         (replace(GOOD, engine=replace(GOOD_ENGINE, trial_passed=False, error="unknown model architecture")), "unknown model"),
         (replace(GOOD, engine=replace(GOOD_ENGINE, trial_passed=False)), "did not finish"),
-        (replace(GOOD, engine=replace(GOOD_ENGINE, decoder=False)), "m.gguf is an encoder (llama 1M); it does not generate text"),
     ],
 )
 def test_each_fault_is_put_in_words(facts: Facts, expected: str) -> None:
@@ -72,6 +71,7 @@ def test_an_untried_model_is_not_blamed() -> None:
         (replace(GOOD, quota=0.5), "0.5 cores' worth"),
         (replace(GOOD, free_memory=1200), "memory is short"),
         (replace(GOOD, model=replace(MODEL, metadata={"general.architecture": "llama"})), "no chat template"),
+        (replace(GOOD, engine=replace(GOOD_ENGINE, decoder=False)), "does not generate text"),
     ],
 )
 def test_what_is_worth_knowing(facts: Facts, expected: str) -> None:

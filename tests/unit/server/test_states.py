@@ -11,6 +11,7 @@ from puna.config import ServerSettings
 from puna.errors import (
     AuthenticationFailed,
     ContextExceeded,
+    InputTooLong,
     InvalidRequest,
     NotFound,
     NotSupported,
@@ -76,6 +77,13 @@ async def test_draining_refuses_new_work_only() -> None:
 ERRORS: list[tuple[PunaError, int, str, dict[str, Any], dict[str, str]]] = [
     (InvalidRequest("bad", param="a.0"), 400, "invalid_request_error", {"param": "a.0"}, {}),
     (ContextExceeded(300, 256), 400, "exceed_context_size_error", {"n_prompt_tokens": 300, "n_ctx": 256}, {}),
+    (
+        InputTooLong(2, 300, 256, param="input"),
+        400,
+        "exceed_context_size_error",
+        {"n_prompt_tokens": 300, "n_ctx": 256, "param": "input.2"},
+        {},
+    ),
     (AuthenticationFailed("no"), 401, "authentication_error", {}, {"www-authenticate": "Bearer"}),
     (PermissionDenied("no"), 403, "permission_error", {}, {}),
     (NotFound("no"), 404, "not_found_error", {}, {}),

@@ -58,8 +58,8 @@ def native_router(service: Service) -> APIRouter:
 
     async def infill(body: InfillRequest) -> Response:
         """Fill the gap between two texts. A newer request with the same `id_slot` ends this one."""
-        check_fim(service.tokenizer)
         decoded, gap = decode_completion(service, body), decode_gap(body)
+        check_fim(service.tokenizer)
         turn = None if body.id_slot is None or body.id_slot < 0 else await service.turns.take(body.id_slot)
         facts = service.facts
         prompt = await fill_prompt(service.tokenizer, gap, n_ctx=facts.n_ctx, n_batch=facts.n_batch)

@@ -6,6 +6,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 from puna.service.service import Service
+from puna.types import ModelFacts
+
+
+def capabilities(facts: ModelFacts) -> list[str]:
+    """What can be asked of the model, in words that clients look for."""
+    able = {"completion": facts.has_decoder, "embedding": facts.embeds, "rerank": facts.ranks}
+    return [word for word, can in able.items() if can]
 
 
 def models_object(service: Service, *, created: int) -> dict[str, Any]:
@@ -46,7 +53,7 @@ def models_object(service: Service, *, created: int) -> dict[str, Any]:
                 "type": "model",
                 "description": facts.description,
                 "tags": [],
-                "capabilities": ["completion"],
+                "capabilities": capabilities(facts),
                 "parameters": "",
                 "details": {
                     "parent_model": "",

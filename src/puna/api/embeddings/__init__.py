@@ -1,0 +1,1 @@
+"""Texts to vectors, in OpenAI's shape and in llama.cpp's own."""

@@ -1,0 +1,93 @@
+"""Which inputs are computed together. Pure bookkeeping: no clock, no memory, no model."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+from puna.ipc.frames import Embed
+
+TOKEN = 4
+"""Bytes of a token id in a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a request."""
+
+    request: int
+    index: int
+    tokens: bytes
+    lora: tuple[tuple[int, float], ...] = ()
+    """Adapters that apply."""
+    alone: bool = False
+    """Whether it must have a batch of its own: the one it was part of failed, and nobody knows because of whom."""
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.tokens) // TOKEN
+
+
+class PoolingQueue:
+    """Requests in order of arrival. Batches take an input of each in turn, so that a request with thousands of inputs
+    does not keep one with a single input waiting."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, deque[Input]] = {}
+        """What is left of each request, never nothing."""
+        self._turns: deque[int] = deque()
+
+    def __len__(self) -> int:
+        """Requests with inputs to compute."""
+        return len(self._turns)
+
+    def add(self, request: Embed) -> None:
+        """Queue a request."""
+        inputs = (
+            Input(request.id, index, tokens, request.lora) for index, tokens in zip(request.indices, request.inputs, strict=True)
+        )
+        self._put(request.id, deque(inputs))
+
+    def _put(self, request: int, inputs: deque[Input]) -> None:
+        if inputs:
+            self._jobs[request] = inputs
+            self._turns.append(request)
+
+    def remove(self, request: int) -> bool:
+        """Forget a request; whether there was anything left of it."""
+        if self._jobs.pop(request, None) is None:
+            return False
+        self._turns.remove(request)
+        return True
+
+    def retry(self, inputs: list[Input]) -> None:
+        """Put inputs back whose batch failed, each to be computed alone."""
+        for one in reversed(inputs):
+            again = replace(one, alone=True)
+            if one.request in self._jobs:
+                self._jobs[one.request].appendleft(again)
+            else:
+                self._put(one.request, deque([again]))
+
+    def take(self, most_tokens: int, most_inputs: int) -> list[Input]:
+        """The inputs of the next batch, at least one if there are any: a first one of any length, then what fits beside it."""
+        batch: list[Input] = []
+        left = most_tokens
+        passed: list[int] = []
+        while self._turns and len(batch) < most_inputs:
+            request = self._turns.popleft()
+            inputs = self._jobs[request]
+            one = inputs[0]
+            if batch and (one.n_tokens > left or one.alone or one.lora != batch[0].lora):
+                passed.append(request)
+                continue
+            batch.append(inputs.popleft())
+            left -= one.n_tokens
+            if inputs:
+                self._turns.append(request)
+            else:
+                del self._jobs[request]
+            if one.alone:
+                break
+        self._turns.extendleft(reversed(passed))  # they come first in the next one
+        return batch
