@@ -12,8 +12,6 @@ MAX_TOOLS = 1024
 MAX_NAME = 256
 """Most characters of a tool's name."""
 
-_NO_ARGUMENTS = {"type": "object", "properties": {}}
-
 
 def decode_tools(tools: list[Any] | None, functions: list[Any] | None) -> tuple[Tool, ...]:
     """The tools of a request, from whichever of the two fields has them. Raises `InvalidRequest` that names the place."""
@@ -52,7 +50,7 @@ def _function(item: Any, at: str) -> Tool:
         return _refuse(f"{at}.description", "a text is expected")
     if strict is not None and not isinstance(strict, bool):
         return _refuse(f"{at}.strict", "true or false is expected")
-    parameters = item.get("parameters") or _NO_ARGUMENTS
+    parameters = item.get("parameters") or {}
     if not isinstance(parameters, dict):
         return _refuse(f"{at}.parameters", "a JSON schema is expected, which is an object")
     kind = parameters.get("type", "object")

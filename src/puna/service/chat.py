@@ -120,9 +120,13 @@ class ChatRenderer:
 
 
 def _tool_value(tool: Tool) -> dict[str, Any]:
-    """A tool as templates read it."""
-    described = {"description": tool.description} if tool.description else {}
-    return {"type": "function", "function": {"name": tool.name, **described, "parameters": dict(tool.parameters)}}
+    """A tool as templates read it, without what nobody said of it."""
+    function: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    if tool.parameters:
+        function["parameters"] = dict(tool.parameters)
+    return {"type": "function", "function": function}
 
 
 def _text(tokenizer: Tokenizer, token: int) -> str:

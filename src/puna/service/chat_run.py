@@ -13,6 +13,7 @@ from puna.chat import Rendered
 from puna.chat.events import Event
 from puna.chat.formats.plan import Format, Parser, TurnPlan, TurnRequest
 from puna.errors import InvalidRequest
+from puna.outline import Outline, Part, as_constraint
 from puna.service.chat import ChatRenderer
 from puna.service.chat_answers import BothWays, ChatAnswer
 from puna.service.chat_turn import ChatTurn, ReasoningOptions
@@ -159,6 +160,8 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     shown = (id for text in plan.preserved if (id := token_of(tokenizer, text)) is not None)
     preserved = tuple(dict.fromkeys((*params.preserved_tokens, *shown)))
     constraint = plan.constraint or (params.constraint if answer is None else None)
+    if answer is not None and constraint == as_constraint(Outline(Part(answer))):
+        constraint = answer  # there is nothing else
     if constraint is not None:
         with naming(field):
             constraint = await service.prepare_constraint(constraint, preserved)

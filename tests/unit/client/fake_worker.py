@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from puna.ipc.blackbox import BlackBox, Phase
 from puna.ipc.channel import WorkerChannel
-from puna.ipc.frames import Abort, Embed, Failed, Load, Loading, Output, Pooled, Ready, Step, Submit, ToWorker
+from puna.ipc.frames import Abort, Embed, EndThinking, Failed, Load, Loading, Output, Pooled, Ready, Step, Submit, ToWorker
 from puna.tuning import Tuning
 from puna.types import EngineStats, ModelFacts, SlotState, Timings
 from tests.unit.client.scenario import Killer, Scenario, token
@@ -162,7 +162,10 @@ class FakeWorker:
                 with Path(self.scenario.folder, "embeds").open("a") as file:
                     file.write(f"{frame.id}:{len(frame.inputs)}\n")
                 self.inputs[frame.id] = deque(zip(frame.indices, frame.inputs, strict=True))
-            elif isinstance(frame, Abort):
+            if isinstance(frame, EndThinking) or (isinstance(frame, Submit) and frame.end_thinking):
+                with Path(self.scenario.folder, "endings").open("a") as file:
+                    file.write(f"{frame.id}\n")
+            if isinstance(frame, Abort):
                 self.inputs.pop(frame.id, None)
                 with Path(self.scenario.folder, "aborts").open("a") as file:
                     file.write(f"{frame.id}\n")

@@ -215,3 +215,10 @@ def test_submit_carries_everything() -> None:
     generation = Generation(prompt=(1, 2), max_tokens=9, cache_prompt=False, id_slot=1, want_progress=True)
     frame = Assembly(generation, PIECES.__getitem__).submit(12)
     assert (frame.id, frame.generation, frame.produced) == (12, generation, ())
+
+
+def test_a_new_worker_is_told_that_thinking_was_ended() -> None:
+    one = assembly()
+    assert not one.submit(1).end_thinking
+    one.end_thinking = True
+    assert one.submit(1).end_thinking

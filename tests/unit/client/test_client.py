@@ -17,7 +17,7 @@ from puna.config import EngineSettings
 from puna.errors import ContextExceeded, InvalidRequest, QueueFull, StartupError, Unavailable
 from puna.types import Generation, SlotState
 from tests.unit.client.helpers import Numbers, alive, collect, generation, lines, make, started, text, tokens, until
-from tests.unit.client.scenario import Scenario, answer
+from tests.unit.client.scenario import Killer, Scenario, answer
 
 
 @pytest.fixture
@@ -66,6 +66,20 @@ async def test_a_stop_string_ends_the_worker_s_work_too(scenario: Scenario) -> N
         assert (chunks[-1].stop_type, chunks[-1].stopping_word) == ("word", f"{want[3]} {want[4]}")
         await until(lambda: lines(scenario, "aborts") == ["0"])
         await until(lambda: client.stats.n_running == 0)
+
+
+async def test_thinking_is_ended_once_and_again_by_every_new_worker(tmp_path: Path) -> None:
+    killers = {7: Killer(at=6, signal="SIGKILL", times=1)}
+    scenario = Scenario(folder=str(tmp_path), killers=killers, step_ms=20)
+    async with started(scenario) as client:
+        stream = client.generate(Generation(prompt=(7, 8), max_tokens=12))
+        await anext(stream)
+        stream.end_thinking()
+        stream.end_thinking()
+        assert len(tokens(await collect(stream))) == 11
+        assert client.restarts == 1 and lines(scenario, "endings") == ["0", "0"]
+        stream.end_thinking()
+        assert lines(scenario, "endings") == ["0", "0"]
 
 
 async def test_admission_is_decided_at_once(tmp_path: Path) -> None:

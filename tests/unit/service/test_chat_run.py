@@ -228,6 +228,7 @@ async def test_a_constraint_without_anything_else_stays_as_it_is() -> None:
     asked = turn(msgspec.structs.replace(CONVERSATION, tools=()), GenerationParams(constraint=Constraint("regex", "a+")))
     prepared = await prepare_turn(served, asked)
     assert prepared.params.constraint is not None and prepared.params.thinking is None
+    assert (prepared.params.constraint.kind, prepared.params.constraint.source) == ("regex", "a+")
     lazy = msgspec.structs.replace(asked.params, constraint=Constraint("regex", "a+", triggers=()))
     assert (await prepare_turn(served, msgspec.structs.replace(asked, params=lazy))).params.constraint is not None
 
@@ -235,3 +236,11 @@ async def test_a_constraint_without_anything_else_stays_as_it_is() -> None:
 def test_parsers_meet_the_contract() -> None:
     parser: Parser = AllText()
     assert isinstance(parser.feed("x")[0], Text) and not isinstance(parser.finish()[0], Reasoning)
+
+
+async def test_a_grammar_may_name_tokens_beside_thoughts_and_tools() -> None:
+    grammar = Constraint("gbnf", 'root ::= <|im_end|> | <[65]> "b"')
+    for tools in (TOOLS, ()):
+        asked = turn(msgspec.structs.replace(CONVERSATION, tools=tools), GenerationParams(constraint=grammar))
+        constraint = (await prepare_turn(service(), asked)).params.constraint
+        assert constraint is not None and "65" in constraint.compiled
