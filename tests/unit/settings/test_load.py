@@ -302,6 +302,7 @@ def test_every_target_is_a_field() -> None:
         "load.api_key_file",
         "load.kv_unified",
         "load.verbosity",
+        "load.reasoning",
     }
     known = {*DEFAULTS, *(f"sampling.{name}" for name in Sampling.__struct_fields__), *loads, "load.log_disable"}
     targets = {option.target for option in OPTIONS}
