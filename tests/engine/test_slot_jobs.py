@@ -105,6 +105,18 @@ def test_a_slot_that_holds_the_same_keeps_it(tiny_llama: Path, tmp_path: Path) -
     assert driver.ask(QUESTION, max_tokens=1).cached == 120
 
 
+def test_what_was_not_read_to_its_end_is_not_saved(tiny_llama: Path, tmp_path: Path) -> None:
+    driver = Slots(tiny_llama, tmp_path, cache_ram=0, n_ctx=2048)
+    driver.ask(PROMPT * 8, max_tokens=1, id_slot=1)
+    id = driver.ask_for("save", 1, "one")
+    driver.step()
+    assert driver.engine._scheduler.running[0].n_pending > 0
+    driver.engine.close(0)
+    driver.step()
+    assert driver.done[id].error == "what the slot held could not be read again"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_jobs_wait_for_their_slot_and_keep_their_order(tiny_llama: Path, tmp_path: Path) -> None:
     driver = Slots(tiny_llama, tmp_path)
     answer = driver.submit(PROMPT, force="abcdefgh", id_slot=1)

@@ -349,7 +349,8 @@ class Engine:
         self._scheduler.remove(sequence)
         if sequence.seat >= 0:
             if sequence.internal:
-                self.slot_jobs.read(sequence, None if error else self._memory.rest(sequence.seat), error)
+                whole = not error and not sequence.n_pending
+                self.slot_jobs.read(sequence, self._memory.rest(sequence.seat) if whole else None, error)
             else:
                 self._leave_slot(sequence, held=not error)
             if not error:

@@ -139,9 +139,9 @@ class SlotJobs:
             raise Refused(f"{Path(work.job.path).name} is a link")
         found = self._host.find((*held.tokens, -1), held.key)
         if found is not None and found.length == len(held.tokens):
-            self._save(work, self._host.load(found))
+            self._save(work, self._host.load(found), held.key)
             return []
-        if held.phases is None and held.key != self._base:
+        if held.phases is None and held.key.removesuffix(MOVED) != self._base:
             raise Refused(f"slot {slot} holds what was restored from a file and computed with adapters; use the file instead")
         generation = Generation(prompt=tuple(held.tokens), max_tokens=0)
         sequence = Sequence(Submit(id=INTERNAL_ID + work.job.id, generation=generation), arrived=time.monotonic())
@@ -159,15 +159,12 @@ class SlotJobs:
         if state is None:
             self._end(work, error=error or "what the slot held could not be read again", fault=True)
         else:
-            self._save(work, state)
+            self._save(work, state, sequence.key_at(sequence.n_done))
 
-    def _save(self, work: Work, state: State) -> None:
-        held = work.held
-        assert held is not None
-        path = Path(work.job.path)
-        work.saving = self._files.do(
-            partial(statefile.write, path, self._identity, tuple(held.tokens), state, held.key.removesuffix(MOVED)), urgent=True
-        )
+    def _save(self, work: Work, state: State, key: bytes) -> None:
+        assert work.held is not None
+        path, tokens = Path(work.job.path), tuple(work.held.tokens)
+        work.saving = self._files.do(partial(statefile.write, path, self._identity, tokens, state, key), urgent=True)
 
     def _finish(self, work: Work, limit: int) -> None:
         name = Path(work.job.path).name
