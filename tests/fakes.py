@@ -97,6 +97,9 @@ class FakeTokenizer:
     def special_texts(self) -> list[str]:
         return list(self._special)
 
+    def added_texts(self) -> list[str]:
+        return []
+
 
 Item = Chunk | Exception | float
 """A chunk to send, an error to raise, or seconds to wait."""

@@ -119,10 +119,21 @@ class Vocab:
         return frozenset(token for token in range(self.n_tokens) if C.llama_vocab_is_eog(self._p, token))
 
     def special_texts(self) -> list[str]:
-        """Texts of control tokens, longest first: those that text from outside must not be taken for.
+        """Texts of control tokens, longest first: those that text from outside must not be taken for."""
+        return self._special_texts
 
-        User-defined tokens are not among them: libllama finds those in any text.
-        """
-        special = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_UNKNOWN
-        found = {self.text(token) for token in range(self.n_tokens) if C.llama_vocab_get_attr(self._p, token) & special}
+    def added_texts(self) -> list[str]:
+        """Texts of user-defined tokens, longest first. They are found in any text, with `parse_special` or without."""
+        return self._added_texts
+
+    @cached_property
+    def _special_texts(self) -> list[str]:
+        return self._texts_with(C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_UNKNOWN)
+
+    @cached_property
+    def _added_texts(self) -> list[str]:
+        return self._texts_with(C.LLAMA_TOKEN_ATTR_USER_DEFINED)
+
+    def _texts_with(self, attributes: int) -> list[str]:
+        found = {self.text(token) for token in range(self.n_tokens) if C.llama_vocab_get_attr(self._p, token) & attributes}
         return sorted(filter(None, found), key=len, reverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -63,7 +64,10 @@ class ChatRenderer:
         if "{" not in source:
             source = builtin_template(source)
         self._tokenizer = tokenizer
-        self._special = SpecialTexts(tokenizer.special_texts())
+        # A vocabulary's user-defined tokens may be words, or marks of the template like any control token.
+        marks = [text for text in tokenizer.added_texts() if len(text) > 2 and text.strip() and text in source]
+        self._marks = SpecialTexts(marks)
+        self.special = SpecialTexts([*tokenizer.special_texts(), *marks])
         self.template = ChatTemplate(source, bos_token=_text(tokenizer, tokenizer.bos), eos_token=_text(tokenizer, tokenizer.eos))
 
     @cached_property
@@ -88,7 +92,7 @@ class ChatRenderer:
         return render_chat(
             self.template,
             conversation.messages,
-            special_tokens=self._special,
+            special_tokens=self.special,
             tools=[_tool_value(tool) for tool in conversation.tools] or None,
             add_generation_prompt=conversation.add_generation_prompt,
             continue_final_message=conversation.continue_final_message,
@@ -100,8 +104,14 @@ class ChatRenderer:
         tokenizer = self._tokenizer
         tokens = [tokenizer.bos] if tokenizer.add_bos and tokenizer.bos >= 0 and not rendered.starts_with_bos else []
         for segment in rendered.segments:
-            tokens += await tokenize_text(tokenizer, segment.text, add_special=False, parse_special=segment.trusted)
+            for text in [segment.text] if segment.trusted else self._without_marks(segment.text):
+                tokens += await tokenize_text(tokenizer, text, add_special=False, parse_special=segment.trusted)
         return at_least_one(tokenizer, tokens, param="messages")
+
+    def _without_marks(self, text: str) -> list[str]:
+        """The text in pieces that hold no mark as a whole: nothing else keeps it from becoming that token."""
+        cuts = [0, *(start + 1 for start, _ in self._marks.find(text)), len(text)]
+        return [text[start:end] for start, end in pairwise(cuts) if end > start]
 
     @property
     def capabilities(self) -> dict[str, bool]:

@@ -57,7 +57,13 @@ class Tokenizer(Protocol):
 
     def text(self, token: int) -> str: ...
 
-    def special_texts(self) -> list[str]: ...
+    def special_texts(self) -> list[str]:
+        """Texts of control tokens."""
+        ...
+
+    def added_texts(self) -> list[str]:
+        """Texts of user-defined tokens, which are found in any text."""
+        ...
 
 
 class Stream(Protocol):

@@ -53,6 +53,9 @@ class PreservingTokenizer:
     def special_texts(self) -> list[str]:
         return self._tokenizer.special_texts()
 
+    def added_texts(self) -> list[str]:
+        return self._tokenizer.added_texts()
+
 
 def preserving(tokenizer: Tokenizer, preserved: Sequence[int]) -> Tokenizer:
     """The vocabulary for a request that wants these tokens shown."""
