@@ -296,7 +296,6 @@ def test_the_table_is_sound() -> None:
 def test_every_target_is_a_field() -> None:
     loads = {
         "load.config",
-        "load.reasoning",
         "load.chat_template",
         "load.chat_template_kwargs",
         "load.api_key",
