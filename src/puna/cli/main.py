@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -35,9 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # each command imports what it needs, so that `puna doctor` runs where the server cannot
         code: int = importlib.import_module(f"puna.cli.{command}").run(words)
+        sys.stdout.flush()
     except StartupError as error:
         print(f"puna: {error}", file=sys.stderr)
         return BAD_USAGE
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever read the output has seen enough, `puna serve --help | head` for one
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter flushes once more when it ends
+        return 141
     return code

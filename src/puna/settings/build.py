@@ -20,6 +20,7 @@ from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
 from puna.settings.option import Given
 from puna.settings.pooling import POOLING_OPTIONS
+from puna.settings.preset import PRESET_OPTIONS, PRESETS
 from puna.settings.reasoning import REASONING_OPTIONS
 from puna.settings.sampling import SAMPLING_OPTIONS
 from puna.settings.table import ENGINE_OPTIONS, LOG_OPTIONS, MODEL_OPTIONS, SERVER_OPTIONS
@@ -27,6 +28,7 @@ from puna.settings.values import LISTS, Value
 
 OPTIONS = (
     *MODEL_OPTIONS,
+    *PRESET_OPTIONS,
     *CHAT_OPTIONS,
     *ADAPTER_OPTIONS,
     *ENGINE_OPTIONS,
@@ -69,6 +71,9 @@ def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Loaded:
     config = outer.get("load.config")
     from_file = file_source.read(str(config.value), config.origin, OPTIONS).given if config else ()
     found = _merge([from_file, from_environment.given, from_flags.given])
+    if preset := found.get("load.preset"):
+        for target, value in PRESETS[str(preset.value)].items():
+            found.setdefault(target, Found(value, preset.origin, preset.option))
     return Loaded(_settings(found), (*from_environment.notes, *from_flags.notes))
 
 

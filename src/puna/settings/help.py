@@ -42,7 +42,7 @@ def _entry(option: Option, default: object, width: int) -> list[str]:
 
 
 def _default(option: Option, value: object) -> str:
-    if isinstance(option.kind, Inverse) or value is None or value in ("", ()):
+    if isinstance(option.kind, Inverse) or value is None or value in ("", (), (0, 0)):
         return ""
     if isinstance(value, bool):
         return f" (default: {'on' if value else 'off'})"

@@ -22,7 +22,8 @@ class Option:
     off_flags: tuple[str, ...] = ()
     """Flags that mean off; switches only."""
     variables: tuple[str, ...] = ()
-    """llama.cpp's names of the environment variable; for a switch, the form with `NO_` too."""
+    """Further names of the environment variable: llama.cpp's, for a switch the form with `NO_` too, and llama-crab's with
+    `PUNA_` for its own prefix."""
     bare: str | None = None
     """The value that is meant when the flag stands without one, for kinds whose value may be left out."""
     also: Mapping[Value, Mapping[str, Value]] = field(default_factory=dict)

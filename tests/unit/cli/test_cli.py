@@ -104,3 +104,9 @@ def test_the_command_line_does_not_load_the_engine_or_the_web_framework() -> Non
     code = f"{imports}; print([m for m in ('llama_cpp', 'fastapi') if m in sys.modules])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+def test_help_into_a_pipe_that_nobody_reads_to_its_end() -> None:
+    command = f"{sys.executable} -m puna serve --help | head -1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("usage: puna serve") and done.stderr == ""

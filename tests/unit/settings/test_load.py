@@ -11,6 +11,7 @@ from puna.errors import StartupError
 from puna.settings import load, option_help
 from puna.settings.build import DEFAULTS, OPTIONS
 from puna.settings.foreign import FOREIGN
+from puna.settings.preset import PRESETS
 from puna.types import Sampling
 
 
@@ -303,10 +304,12 @@ def test_every_target_is_a_field() -> None:
         "load.kv_unified",
         "load.verbosity",
         "load.reasoning",
+        "load.preset",
     }
     known = {*DEFAULTS, *(f"sampling.{name}" for name in Sampling.__struct_fields__), *loads, "load.log_disable"}
     targets = {option.target for option in OPTIONS}
     targets |= {target for option in OPTIONS for effects in option.also.values() for target in effects}
+    targets |= {target for values in PRESETS.values() for target in values}
     assert targets <= known
 
 
@@ -326,3 +329,25 @@ def test_built_in_templates_render_a_chat(name: str) -> None:
     places = [text.index(part) for part in ("Be brief", "hi", "yes", "why")]
     assert places == sorted(places)
     assert len(text) > text.index("why") + 5
+
+
+def test_presets_give_way_to_everything_else(tmp_path: Path) -> None:
+    low = flags("--preset low-ram").engine
+    assert (low.n_ctx, low.n_slots, low.n_batch, low.cache_ram, low.n_gpu_layers) == (2048, 1, 256, 64 << 20, 0)
+    assert flags("--preset balanced").engine.n_slots == 4
+    assert flags("--preset gpu-max").engine.flash_attention == "on"
+    file = tmp_path / "puna.toml"
+    file.write_text("parallel = 3\n")
+    mixed = flags(f"-c 1024 --config {file} --mobile-preset low-ram", {"PUNA_N_BATCH": "99"}).engine
+    assert (mixed.n_ctx, mixed.n_slots, mixed.n_batch, mixed.n_ubatch) == (1024, 3, 99, 128)
+    assert message("--preset tiny").startswith("--preset: ")
+
+
+def test_llama_crabs_variables_under_our_own_prefix() -> None:
+    names = {"N_CTX": "512", "N_BATCH": "64", "N_THREADS": "3", "N_GPU_LAYERS": "0", "MODEL": "m", "MODEL_NAME": "n"}
+    more = {"HOST": "::1", "PORT": "1234", "MOBILE_PRESET": "balanced", "POOLING": "mean", "EMBEDDINGS": "1", "RERANKING": "0"}
+    loaded = load([], {f"PUNA_{name}": value for name, value in {**names, **more}.items()})
+    engine, server = loaded.settings.engine, loaded.settings.server
+    assert loaded.notes == ()
+    assert (engine.n_ctx, engine.n_batch, engine.n_threads, engine.n_gpu_layers, engine.model) == (512, 64, 3, 0, "m")
+    assert (server.alias, server.host, server.port, engine.n_slots) == ("n", "::1", 1234, 4)
