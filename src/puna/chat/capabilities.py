@@ -118,6 +118,15 @@ class Capabilities:
         )
 
     @cached_property
+    def no_parameters(self) -> bool:
+        """Whether tools may be without parameters."""
+        function = {"name": probe.NAMES[0], "description": probe.DESCRIPTION}
+        return not self.tools or all(
+            self._probe.shows([self._text("user", USER)], probe.NAMES[0], tools=[{"type": "function", "function": bare}])
+            for bare in (function, {**function, "parameters": {}})
+        )
+
+    @cached_property
     def tool_calls(self) -> bool:
         """Whether calls in earlier turns are shown, name and arguments."""
         return self._call_form is not None

@@ -110,8 +110,8 @@ class _Job:
         prepared = prepare(messages, capabilities, tools, texts)
         if not capabilities.tools:
             tools = ()
-        elif not capabilities.bare_tools:
-            tools = complete_tools(tools)
+        elif tools:
+            tools = complete_tools(tools, capabilities)
         values = [as_template_value(message, capabilities) for message in prepared]
         self._disguise = Disguise(special, [template.source, template.bos_token, template.eos_token, values, tools, kwargs])
         own = {"<think>", "</think>"} if capabilities.reasoning == "content" else set()

@@ -49,9 +49,19 @@ def bridge_history(messages: Sequence[Message], capabilities: Capabilities, text
     return linked
 
 
-def complete_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The same tools with what templates may count on: descriptions, types, and which arguments are required."""
-    return [{**tool, "function": _complete_function(tool["function"])} if "function" in tool else tool for tool in tools]
+def complete_tools(tools: Sequence[Mapping[str, Any]], capabilities: Capabilities) -> list[Mapping[str, Any]]:
+    """The same tools with what the template counts on: descriptions, types, which arguments are required, or that there are
+    parameters at all."""
+    return [
+        {**tool, "function": _complete_function(tool["function"])}
+        if "function" in tool and not _complete(tool["function"], capabilities)
+        else tool
+        for tool in tools
+    ]
+
+
+def _complete(function: Mapping[str, Any], capabilities: Capabilities) -> bool:
+    return capabilities.bare_tools and (capabilities.no_parameters or "properties" in (function.get("parameters") or {}))
 
 
 def _complete_function(function: Mapping[str, Any]) -> dict[str, Any]:

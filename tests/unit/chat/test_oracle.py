@@ -62,7 +62,7 @@ def test_real_templates(name: str) -> None:
     listed, reason = DIFFERENCES.get(name, ((), ""))
     for case, (messages, tools) in CASES.items():
         values = [as_template_value(message, capabilities) for message in prepare(messages, capabilities, tools)]
-        given: Any = (tools if capabilities.bare_tools else complete_tools(tools)) if tools and capabilities.tools else None
+        given: Any = complete_tools(tools, capabilities) if tools and capabilities.tools else None
         given = given or capabilities.empty_tools
         add = case not in ("prefill", "odd text")
         text = template.render(values, given, add)
