@@ -14,6 +14,9 @@ from puna.types import Constraint
 Kind = Literal["string", "json", "either"]
 """Whether a value is a string, is none, or may be either."""
 
+JSON_TYPES = ("number", "boolean", "object", "array", "null")
+"""Types of values that are no strings."""
+
 _SHARED = ("$defs", "definitions", "$schema", "$id")
 _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "unevaluatedProperties")
 _STRINGS = frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"})
@@ -59,6 +62,18 @@ def required(tool: Tool) -> frozenset[str]:
     """The named arguments that have to be there."""
     found = tool.parameters.get("required")
     return frozenset(name for name in found if isinstance(name, str)) if isinstance(found, (list, tuple)) else frozenset()
+
+
+def types_of(tool: Tool, key: str) -> tuple[str, ...]:
+    """The types that an argument's value may have beside that of a string; all of them if that is not said."""
+    own = schema_of(tool)["properties"][key]
+    for _ in range(8):
+        if not isinstance(own, Mapping) or not isinstance(ref := own.get("$ref"), str):
+            break
+        own = _resolve(ref, tool.parameters)
+    found = own.get("type") if isinstance(own, Mapping) else None
+    names = {"number" if name == "integer" else name for name in ([found] if isinstance(found, str) else found or ())}
+    return tuple(name for name in JSON_TYPES if name in names) or JSON_TYPES
 
 
 def kind_of(tool: Tool | None, key: str) -> Kind:

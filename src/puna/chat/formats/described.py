@@ -23,20 +23,29 @@ class DescribedFormat:
     def plan(self, request: TurnRequest) -> TurnPlan:
         """How that turn is to be generated and read."""
         description = self.description
-        opened = opened_thoughts(description.thinking, request.prompt)
+        thinking = description.thinking
+        opened = opened_thoughts(thinking, request.prompt)
+        closed = closed_thoughts(thinking, request.prompt)
         calls = bool(request.tools) and request.choice != "none" and description.calls is not None
 
         def parser() -> TurnParser:
-            return TurnParser(description, request.tools, calls=calls, open=bool(opened), separate=request.separate_reasoning)
+            return TurnParser(
+                description,
+                request.tools,
+                calls=calls,
+                open=bool(opened),
+                closed=closed,
+                separate=request.separate_reasoning,
+            )
 
         return TurnPlan(
             format=description.name,
             parser=parser,
-            constraint=constrain(description, request, open=bool(opened)),
+            constraint=constrain(description, request, open=bool(opened), closed=closed),
             preserved=description.marks(calls=bool(request.tools)),
             stop=description.stop,
             forced_open=opened,
-            thinking=_thoughts(description.thinking, open=bool(opened)),
+            thinking=_thoughts(thinking, open=bool(opened)),
         )
 
 
@@ -45,6 +54,11 @@ def _thoughts(thinking: Thinking | None, *, open: bool) -> Thoughts | None:
         return None
     begin, end = thinking.begin.strip(), thinking.end.strip()
     return Thoughts(begin, end, open=open or thinking.always, closing=f"{thinking.lead}{end}{thinking.gap}")
+
+
+def closed_thoughts(thinking: Thinking | None, prompt: str) -> bool:
+    """Whether the prompt ends with the end of thoughts."""
+    return thinking is not None and prompt.rstrip().endswith(f"{thinking.end.strip()}{thinking.gap}".strip())
 
 
 def opened_thoughts(thinking: Thinking | None, prompt: str) -> str:

@@ -100,6 +100,8 @@ class Thinking:
     """Whether there may be thoughts anywhere between text and calls, not at the beginning only."""
     calls_end: bool = False
     """Whether a call ends thoughts that are open, without their end tag."""
+    bare_end: bool = False
+    """Whether a turn without thoughts begins with the end tag."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +113,24 @@ class Calls:
     """What opens a section of calls. Empty where each call stands for itself."""
     end: str = ""
     """What closes it."""
+    also: tuple[str, ...] = ()
+    """Other ways to write what opens it, without blanks at the ends."""
     call_begin: str = ""
     call_end: str = ""
     between: str = ""
     """What comes between two calls."""
     array: bool = False
     """Whether the calls of a section are the items of a JSON array, whose brackets are not part of the marks."""
+    brackets: tuple[str, str] = ("[", "]")
+    """How that array begins and ends, with the blanks inside."""
     bare: bool = False
     """Whether calls have no mark, and are told by what they begin with at the beginning of the answer."""
     parallel: bool = True
     """Whether the format has more than one call in a turn at all."""
     trigger: str = ""
     """The text that a call is first told by, if not all of the opening mark; without blanks at its end."""
+    silent: tuple[str, ...] = ()
+    """Names that are called to say that no tool is needed: such calls are left out, and the first of them may be called."""
     new_id: Callable[[], str] = new_call_id
     """Makes ids for calls that have none in the output."""
 
@@ -130,6 +138,11 @@ class Calls:
     def opener(self) -> str:
         """The mark that calls are found by, without blanks; empty for bare ones."""
         return (self.begin or self.call_begin).strip()
+
+    @property
+    def openers(self) -> tuple[str, ...]:
+        """All marks that calls are found by."""
+        return tuple(filter(None, (self.opener, *self.also)))
 
     @property
     def closers(self) -> tuple[str, ...]:
@@ -149,10 +162,16 @@ class Description:
     answer_begin: str = ""
     """What comes before an answer that is no call."""
     answer_end: str = ""
+    answer_first: bool = False
+    """Whether there is an answer before calls, be it empty."""
     extra: tuple[str, ...] = ()
     """Further texts that the parser looks at and that may be control tokens."""
     stop: tuple[str, ...] = ()
     """Texts at which the turn ends that are no end-of-generation tokens."""
+    before: str = ""
+    """Blanks that the turn begins with and that belong to the format."""
+    after: str = ""
+    """The same at its end."""
 
     def marks(self, *, calls: bool) -> tuple[str, ...]:
         """Every text that may be a control token of the vocabulary and has to be seen, `calls` those of calls as well."""
@@ -160,5 +179,5 @@ class Description:
         if self.thinking:
             found += [self.thinking.begin, self.thinking.end]
         if calls and self.calls:
-            found += [self.calls.begin, self.calls.end, self.calls.call_begin, self.calls.call_end, *self.calls.body.marks]
+            found += [*self.calls.openers, self.calls.end, self.calls.call_begin, self.calls.call_end, *self.calls.body.marks]
         return tuple(dict.fromkeys(filter(None, map(str.strip, found))))

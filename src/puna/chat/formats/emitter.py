@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from puna.chat.events import CallArguments, CallBegin, Event, Reasoning, Text
 
@@ -16,8 +16,8 @@ class Emitter:
     Blanks at either end of thoughts are left out, and so are those of the answer where thoughts or calls adjoin it.
     """
 
-    def __init__(self, new_id: NewId, *, trim: bool = True) -> None:
-        """`trim` is whether blanks are left out at all."""
+    def __init__(self, new_id: NewId, *, trim: bool = True, silent: Collection[str] = ()) -> None:
+        """`trim` is whether blanks are left out at all; calls of the names in `silent` are left out."""
         self._new_id = new_id
         self._trim = trim
         self._events: list[Event] = []
@@ -29,7 +29,12 @@ class Emitter:
         self._has_thought = False
         self._fresh = False
         """Whether thoughts or a call have come since the last text."""
-        self.n_calls = 0
+        self._silent = silent
+        self._muted = False
+        """Whether the call that began last is left out."""
+        self._n_calls = 0
+        self.n_begun = 0
+        """How many calls have begun, those that are left out with them."""
 
     @property
     def said(self) -> bool:
@@ -78,27 +83,30 @@ class Emitter:
         """A call begins."""
         self._fresh = True
         self._held = self._held if self._has_text else ""
-        self._events.append(CallBegin(self.n_calls, own_id or self._new_id(), name))
-        self.n_calls += 1
+        self.n_begun += 1
+        self._muted = name in self._silent
+        if not self._muted:
+            self._events.append(CallBegin(self._n_calls, own_id or self._new_id(), name))
+            self._n_calls += 1
 
     def arguments(self, text: str) -> None:
         """The next piece of the arguments of the call that began last."""
-        if not text:
+        if not text or self._muted:
             return
         last = self._events[-1] if self._events else None
         if isinstance(last, CallArguments):
             self._events[-1] = CallArguments(last.index, last.text + text)
         else:
-            self._events.append(CallArguments(self.n_calls - 1, text))
+            self._events.append(CallArguments(self._n_calls - 1, text))
 
     def take(self) -> list[Event]:
         """The events since the last time."""
         events, self._events = self._events, []
         return events
 
-    def finish(self) -> None:
-        """The turn ends: blanks that follow the answer belong to it."""
-        if not self._fresh:
+    def finish(self, *, trim: bool = False) -> None:
+        """The turn ends: blanks that follow the answer belong to it, unless `trim` says that they are the format's."""
+        if not self._fresh and not trim:
             self._add_text(self._held)
         self._held = ""
 

@@ -28,38 +28,45 @@ class TurnParser:
         *,
         calls: bool = True,
         open: bool = False,
+        closed: bool = False,
         separate: bool = True,
     ) -> None:
-        """`calls` is whether calls are looked for, `open` whether the output begins inside thoughts, `separate` whether
-        thoughts are told from the answer."""
+        """`calls` is whether calls are looked for, `open` whether the output begins inside thoughts, `closed` whether thoughts
+        have ended before it, `separate` whether thoughts are told from the answer."""
         thinking = description.thinking or Thinking(begin="", end="")
         self._calls = description.calls if calls else None
         self._tools = tools
         self._separate = separate
         self._scanner = Scanner()
         trim = self._calls is not None or (separate and description.thinking is not None)
-        self._out = Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim)
+        silent = self._calls.silent if self._calls else ()
+        self._out = Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim, silent=silent)
+        if trim and (closed or description.before):
+            self._out.end_of_thought()  # blanks that come first belong to the format
 
         self._think_begin, self._think_end = thinking.begin.strip(), thinking.end.strip()
-        self._opener = self._calls.opener if self._calls else ""
+        self._openers = self._calls.openers if self._calls else ()
         self._call_begin = self._calls.call_begin.strip() if self._calls else ""
         self._call_end = self._calls.call_end.strip() if self._calls else ""
         self._section_end = self._calls.end.strip() if self._calls else ""
         closers = (self._call_end, self._section_end, *(self._calls.body.closing if self._calls else ()))
         self._ignored = {mark for mark in closers if len(mark) >= _DISTINCT} | set(description.dropped)
-        self._first_marks = marks_of(self._think_begin, *description.dropped)
-        self._text_marks = marks_of(self._opener, self._call_begin, *self._ignored, self._think_begin if thinking.again else "")
-        self._thought_marks = marks_of(self._think_end, self._opener if thinking.calls_end else "")
+        self._first_marks = marks_of(self._think_begin, self._think_end, *description.dropped)
+        self._text_marks = marks_of(*self._openers, self._call_begin, *self._ignored, self._think_begin if thinking.again else "")
+        self._thought_marks = marks_of(self._think_end, *(self._openers if thinking.calls_end else ()))
         self._between_marks = marks_of(self._call_begin, self._section_end)
         self._close_marks = marks_of(self._call_end)
-        self._discard_marks = marks_of(self._call_end, self._section_end, self._opener)
+        self._discard_marks = marks_of(self._call_end, self._section_end, *self._openers)
+
+        self._bare = self._calls is not None and self._calls.bare
+        self._ends_blank = trim and bool(description.after)
 
         self._reader: Reader | None = None
         self._in_section = False
         self._n_before = 0
         """Calls before the one that is being read."""
         self._state: State = self._start
-        if open or thinking.always:
+        if open or (thinking.always and not closed):
             self._state = self._thought if open else self._unopened
 
     def feed(self, text: str) -> list[Event]:
@@ -72,7 +79,10 @@ class TurnParser:
         """The rest. `cut` is whether anything but the model itself ended the output."""
         self._scanner.end(cut=cut)
         self._run()
-        self._out.finish()
+        if self._bare and not cut and self._state == self._call and self._out.n_begun == self._n_before:
+            assert self._reader is not None
+            self._out.text(self._reader.held)  # no mark said that it would be a call
+        self._out.finish(trim=self._ends_blank)
         return self._out.take()
 
     def _run(self) -> None:
@@ -91,6 +101,8 @@ class TurnParser:
         found = self._scanner.take_any(self._first_marks)
         if not found:
             return found is not None and self._go(self._content)
+        if found == self._think_end:
+            return self._close_thought(found)
         return self._open_thought(found) if found == self._think_begin else True
 
     def _unopened(self) -> bool:
@@ -116,6 +128,9 @@ class TurnParser:
             self._out.text(text)
         if not mark:
             return False
+        return self._close_thought(mark)
+
+    def _close_thought(self, mark: str) -> bool:
         if self._separate:
             self._out.end_of_thought()
         if mark != self._think_end:
@@ -140,7 +155,7 @@ class TurnParser:
         self._out.text(text)
         if not mark:
             return False
-        if mark == self._opener:
+        if mark in self._openers:
             return self._open_calls(mark)
         if mark in self._ignored:
             return True
@@ -177,7 +192,7 @@ class TurnParser:
     def _begin_call(self) -> bool:
         assert self._calls is not None
         self._reader = self._calls.body.reader(self._tools, self._calls.closers)
-        self._n_before = self._out.n_calls
+        self._n_before = self._out.n_begun
         return self._go(self._call)
 
     def _call(self) -> bool:
@@ -187,7 +202,7 @@ class TurnParser:
             return False
         if verdict == "done":
             return self._go(self._close)
-        if self._out.n_calls > self._n_before:
+        if self._out.n_begun > self._n_before:
             return self._go(self._discard)
         self._in_section = False
         held = self._reader.held

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.description import Description
+from puna.chat.formats.families.cohere import COMMAND_R, command_r7b
 from puna.chat.formats.families.deepseek import R1, V3_1, V3_2, V4
+from puna.chat.formats.families.glm import glm, hunyuan
 from puna.chat.formats.families.gpt_oss import Harmony
 from puna.chat.formats.families.hermes import hermes
+from puna.chat.formats.families.kimi import KIMI_K3, kimi_k2
 from puna.chat.formats.families.llama3 import LLAMA3
+from puna.chat.formats.families.minimax import MINIMAX_M1, MINIMAX_M2
 from puna.chat.formats.families.mistral import NEMO, mistral
+from puna.chat.formats.families.nemotron import NEMOTRON_V2
 from puna.chat.formats.families.qwen_xml import qwen_xml
+from puna.chat.formats.families.seed_oss import SEED_OSS
+from puna.chat.formats.families.solar import SOLAR_OPEN
 from puna.chat.formats.generic import generic
 from puna.chat.formats.plan import Format
 from puna.chat.formats.thoughts import thinking_of
@@ -49,6 +56,21 @@ TABLE: tuple[Family, ...] = (
     Family("mistral", ("[TOOL_CALLS]", "[ARGS]"), described(mistral)),
     Family("mistral-nemo", ("[TOOL_CALLS]",), described(lambda source: NEMO)),
     Family("llama3", ("<|start_header_id|>", '{"name": function name, "parameters":'), described(lambda source: LLAMA3)),
+    Family("kimi-k3", ("<|open|>", "<|close|>", "<|sep|>"), described(lambda source: KIMI_K3)),
+    Family(
+        "kimi-k2",
+        ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
+        described(lambda source: kimi_k2(thinking_of(source))),
+    ),
+    Family("minimax-m2", ("<minimax:tool_call>", "<invoke name="), described(lambda source: MINIMAX_M2)),
+    Family("minimax-m1", ("<tool_calls>", '"arguments"', "<beginning_of_sentence>"), described(lambda source: MINIMAX_M1)),
+    Family("seed-oss", ("<seed:tool_call>", "<function="), described(lambda source: SEED_OSS)),
+    Family("nemotron-v2", ("<TOOLCALL>", '"arguments"'), described(lambda source: NEMOTRON_V2)),
+    Family("command-r7b", ("<|START_ACTION|>", '"tool_name"'), described(command_r7b)),
+    Family("command-r", ("Action:", '"tool_name"', "```json"), described(lambda source: COMMAND_R)),
+    Family("solar-open", ("<|tool_calls|>", "<|tool_call:args|>"), described(lambda source: SOLAR_OPEN)),
+    Family("hunyuan", ("<tool_sep{}>", "<arg_key{}>"), described(hunyuan)),
+    Family("glm", ("<tool_call>", "<arg_key>", "<arg_value>"), described(glm)),
     Family("qwen-xml", ("<tool_call>", "<function=", "<parameter="), described(lambda source: qwen_xml(thinking_of(source)))),
     Family("hermes", ("<tool_call>", '"arguments"'), described(lambda source: hermes(thinking_of(source)))),
 )

@@ -32,6 +32,10 @@ class Envelope:
     id_first: bool = False
     known: bool = False
     """Whether it is a call only if there is a tool of that name, for formats that have no mark for calls."""
+    id_counts: bool = False
+    """Whether ids only number the calls of a conversation, so that calls get others."""
+    layout: tuple[str, str, str] = ("{", ", ", "}")
+    """How the object begins, what is between its members, and how it ends, with the blanks that belong there."""
     also: tuple[str, ...] = ("arguments", "parameters")
     """Further names that models give the arguments."""
 
@@ -51,10 +55,11 @@ class Envelope:
         identifier: list[Node | str] = []
         if self.id:
             identifier = [f'"{self.id}": "', Pattern(self.id_pattern), '"']
-        first = [*identifier, ", "] if self.id and self.id_first else []
-        last = [", ", *identifier] if self.id and not self.id_first else []
+        begin, comma, end = self.layout
+        first = [*identifier, comma] if self.id and self.id_first else []
+        last = [comma, *identifier] if self.id and not self.id_first else []
         name = json.dumps(tool.name, ensure_ascii=False)
-        return seq("{", *first, f'"{self.name}": {name}, "{self.arguments}": ', arguments(tool), *last, "}")
+        return seq(begin, *first, f'"{self.name}": {name}{comma}"{self.arguments}": ', arguments(tool), *last, end)
 
     def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
         return _EnvelopeReader(self, {tool.name for tool in tools} if self.known else None)
@@ -68,6 +73,7 @@ class _EnvelopeReader:
         self._names = {envelope.name}
         self._arguments = {envelope.arguments, *envelope.also}
         self._ids = {envelope.id} if envelope.id else set()
+        self._id_counts = envelope.id_counts
         self._known = self._names | self._arguments | self._ids | _OTHERS
         self._taken: list[str] = []
         self._step: Callable[[Scanner, Emitter], Verdict | None] = self._open
@@ -164,7 +170,7 @@ class _EnvelopeReader:
             if not self._name or (self._tools is not None and self._name not in self._tools):
                 return "broken"
         elif self._key in self._ids:
-            self._id = decoded(text) or None
+            self._id = None if self._id_counts else decoded(text) or None
         elif self._key in self._arguments:
             self._early = decoded(text) or text
         self._go(self._after_value)

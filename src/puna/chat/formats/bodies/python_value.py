@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import msgspec
@@ -33,6 +34,8 @@ class PythonValue:
         self._comma = False
         """Whether a comma came that nothing has followed yet."""
         self.done = False
+        self.guessed = False
+        """Whether a word that means nothing was made a string."""
 
     def read(self, scanner: Scanner) -> str:
         """The next piece of JSON; nothing of what follows the value is taken."""
@@ -85,7 +88,7 @@ class PythonValue:
         try:
             msgspec.json.decode(word)
         except msgspec.DecodeError:
-            word = f'"{escaped(word)}"'
+            word, self.guessed = f'"{escaped(word)}"', True
         return self._closed(self._separated(word))
 
     def _in_string(self, scanner: Scanner) -> str:
@@ -130,3 +133,18 @@ class PythonValue:
                 return "\ufffd"
             return (high + chr(code)).encode("utf-16", "surrogatepass").decode("utf-16")
         return escaped(chr(code)) if code <= 0x10FFFF else "\ufffd"
+
+
+def python_as_json(text: str) -> str | None:
+    """A Python literal as JSON; None for what is none, or has no form in JSON."""
+    scanner, value = Scanner(), PythonValue()
+    scanner.feed(text)
+    found = value.read(scanner)
+    scanner.space()
+    if not (value.done and scanner.empty) or value.guessed:
+        return None
+    try:
+        json.loads(found)
+    except (RecursionError, ValueError):
+        return None
+    return found

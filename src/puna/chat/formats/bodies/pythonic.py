@@ -101,7 +101,8 @@ class PythonicReader:
         self._name += part
         self._taken.append(part)
         if scanner.empty:
-            return "broken" if len(self._name) > MAX_NAME else None
+            known = not self._body.known or any((name + self._body.suffix).startswith(self._name) for name in self._tools)
+            return None if known and len(self._name) <= MAX_NAME else "broken"
         name = self._name.removesuffix(self._body.suffix)
         if (
             scanner.peek() != "("

@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from puna.chat.formats.arguments import Kind, argument, kind_of, properties, required
+from puna.chat.formats.arguments import JSON_TYPES, Kind, argument, kind_of, properties, required, types_of
+from puna.chat.formats.bodies.python_value import python_as_json
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.json_text import JsonValue, escaped
@@ -49,6 +48,14 @@ class Tagged:
     """Behind the last argument; empty if the call's own closing mark is all there is."""
     json_key_end: str = ""
     """Between key and value of what is no string, in formats that say which it is."""
+    value_begin: str = ""
+    """What opens a value, where blanks or attributes may lie between it and the text behind the key."""
+    type_begin: str = ""
+    """What comes before the value's JSON type among those attributes, in formats that say it. A quote follows the type."""
+    name_more: Node | None = None
+    """What lies between the text behind the name and the end of that tag, if anything does."""
+    name_close: str = ""
+    """The end of that tag, where something lies before it."""
 
     @property
     def opening(self) -> str:
@@ -56,21 +63,22 @@ class Tagged:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        return (self.name_begin, self.key_begin, self.key_end, self.json_key_end, self.value_end, self.end)
+        texts = (self.name_begin, self.name_close, self.key_begin, self.key_end, self.json_key_end, self.value_begin)
+        return (*texts, self.value_end, self.end)
 
     @property
     def closing(self) -> tuple[str, ...]:
         return (self.value_end.strip(), self.end.strip())
 
     def node(self, tool: Tool) -> Node:
-        return seq(self.name_begin, tool.name, self.name_end, self._arguments(tool), self.end)
+        more = self.name_more or seq()
+        return seq(self.name_begin, tool.name, self.name_end, more, self.name_close, self._arguments(tool), self.end)
 
     def _arguments(self, tool: Tool) -> Node:
         named = properties(tool)
         if named is None:
-            value = self._text()
-            ends = [end for end in (self.key_end, self.json_key_end) if end]
-            return Repeat(seq(self.key_begin, Free(tuple(Branch(end, value) for end in ends))))
+            heads = dict((self._head(JSON_TYPES), self._head(("string", *JSON_TYPES))))
+            return Repeat(seq(self.key_begin, Free(tuple(Branch(end, seq(head, self._text())) for end, head in heads.items()))))
         needed = required(tool)
         items: list[Node] = []
         for key, schema in named.items():
@@ -78,21 +86,33 @@ class Tagged:
             items.append(item if key in needed else Repeat(item, 0, 1))
         return seq(*items)
 
+    def _head(self, types: Sequence[str]) -> tuple[str, Node]:
+        """The text behind a key whose value is of one of some JSON types, and what comes between that and the value."""
+        if self.type_begin:
+            return self.key_end, seq(self.type_begin, alt([seq(name) for name in types]), '"', self.value_begin)
+        end = self.key_end if "string" in types or not self.json_key_end else self.json_key_end
+        return end, seq(self.value_begin)
+
     def _argument(self, tool: Tool, key: str, schema: Any) -> Node:
         kind = kind_of(tool, key)
-        json_end = self.json_key_end or self.key_end
+        as_json = seq(self.key_begin, key, *self._head(types_of(tool, key)), argument(tool, key), self.value_end)
         if kind == "json":
-            return seq(self.key_begin, key, json_end, argument(tool, key), self.value_end)
+            return as_json
+        as_text = self._string(tool, key, schema)
+        return alt([as_text, as_json]) if kind == "either" and (self.json_key_end or self.type_begin) else as_text
+
+    def _string(self, tool: Tool, key: str, schema: Any) -> Node:
+        head = seq(self.key_begin, key, *self._head(("string",)))
         texts = _texts(schema)
         if texts is not None and not any(self.value_end.strip() in text for text in texts):
-            return seq(self.key_begin, key, self.key_end, alt([seq(text) for text in texts]), self.value_end)
+            return seq(head, alt([seq(text) for text in texts]), self.value_end)
         lost = [keyword for keyword in _UNQUOTED if isinstance(schema, Mapping) and keyword in schema]
         why = f"{tool.name}.{key}: '{lost[0]}' is not enforced: this model writes strings without quotes" if lost else ""
         if lost and tool.strict:
             raise InvalidRequest(why, param="tools")
         low, high = _lengths(schema)
         value = self._text(low=low, high=high, lost=why)
-        return seq(self.key_begin, key, self.key_end, value)
+        return seq(head, value)
 
     def _text(self, *, low: int = 0, high: int | None = None, lost: str = "") -> Free:
         """A string, up to its end."""
@@ -136,8 +156,12 @@ class _TaggedReader:
         self._name_marks = marks_of(self._name_end, *inner)
         self._inner_marks = marks_of(*inner)
         self._key_marks = marks_of(body.key_end.strip(), self._json_end)
+        self._name_close, self._value_begin = body.name_close.strip(), body.value_begin.strip()
+        self._more_marks = marks_of(self._name_close, *inner)
+        self._type_begin = body.type_begin.strip()
+        self._head_marks = marks_of(self._value_begin, body.value_end.strip(), *inner)
         self._value_marks = marks_of(body.value_end.strip())
-        self._lead = "\n" if _tail(body.key_end).endswith("\n") else ""
+        self._lead = "\n" if (body.value_begin or body.key_end).endswith("\n") else ""
         self._trail = "\n" if body.value_end.startswith("\n") else ""
         self._taken: list[str] = []
         self._length = 0
@@ -186,6 +210,16 @@ class _TaggedReader:
             scanner.take(mark)
         self._tool = next((tool for tool in self._tools if tool.name == name), None)
         out.begin(name)
+        self._step = self._name_tail if self._name_close else self._inner
+        return None
+
+    def _name_tail(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        """The rest of the tag that holds the name; nothing in it counts."""
+        _, mark = scanner.until(self._more_marks, leave=True)
+        if not mark:
+            return "more"
+        if mark == self._name_close:
+            scanner.take(mark)
         self._step = self._inner
         return None
 
@@ -209,18 +243,39 @@ class _TaggedReader:
         if not mark:
             return "more"
         self._key = "".join(self._value).strip()
-        declared = kind_of(self._tool, self._key)
+        self._value = []
+        self._kind = kind_of(self._tool, self._key)
         if self._json_end:
             self._kind = "json" if mark == self._json_end else "string"
+        if self._value_begin:
+            self._step = self._behind_key
         else:
-            self._kind = declared
+            self._begin_value(out)
+        return None
+
+    def _behind_key(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        """Attributes, up to what opens the value. Without that, what is there is the value."""
+        text, mark = scanner.until(self._head_marks)
+        self._value.append(text)
+        if not mark:
+            return "more"
+        text = "".join(self._value)
+        if mark != self._value_begin:
+            self._begin_value(out)
+            self._end_value(text.strip(), out)
+            return None
+        if self._type_begin and (found := text.partition(self._type_begin)[2].partition('"')[0]):
+            self._kind = "string" if found == "string" else "json"
+        self._begin_value(out)
+        return None
+
+    def _begin_value(self, out: Emitter) -> None:
         self._n += 1
         out.arguments(f"{'{' if self._n == 1 else ', '}{json.dumps(self._key, ensure_ascii=False)}: ")
         if self._kind == "string":
             out.arguments('"')
         self._value, self._json = [], JsonValue()
         self._fresh, self._line_end, self._step = True, "", self._in_value
-        return None
 
     def _in_value(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._value_marks)
@@ -234,16 +289,19 @@ class _TaggedReader:
             out.arguments(escaped(text))
         else:
             self._value.append(text)
-            if self._in_string(text) and mark:
+            if self._in_string(text) and mark and python_as_json("".join(self._value).strip()) is None:
                 self._value.append(self._line_end + mark)
                 self._line_end = ""
                 self._in_string(mark)
                 return None
         if not mark:
             return "more"
-        out.arguments('"' if self._kind == "string" else as_json("".join(self._value), self._kind))
-        self._step = self._inner
+        self._end_value("".join(self._value) if self._kind != "string" else "", out)
         return None
+
+    def _end_value(self, rest: str, out: Emitter) -> None:
+        out.arguments(escaped(rest) + '"' if self._kind == "string" else as_json(rest, self._kind))
+        self._step = self._inner
 
     def _in_string(self, text: str) -> bool:
         """Take more of a value that is to be JSON; whether it ends within a string of an object or a list."""
@@ -253,14 +311,19 @@ class _TaggedReader:
         return self._json.in_string
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
 def as_json(text: str, kind: Kind) -> str:
     """A value written without quotes as JSON: what it says if that is JSON, else a string."""
     stripped = text.strip()
     stripped = _PYTHON.get(stripped, stripped)
     try:
-        value = msgspec.json.decode(stripped)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
-        return json.dumps(text if kind == "either" else stripped, ensure_ascii=False)
+        value = json.loads(stripped, parse_constant=_refuse)
+    except (RecursionError, ValueError):
+        literal = python_as_json(stripped) if stripped.startswith(("[", "{", "(")) else None
+        return literal or json.dumps(text if kind == "either" else stripped, ensure_ascii=False)
     if kind == "either" and isinstance(value, str):
         return json.dumps(text, ensure_ascii=False)
     return stripped

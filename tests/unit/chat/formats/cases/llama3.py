@@ -15,6 +15,8 @@ SEARCH = Tool(name="brave_search", parameters={"type": "object", "properties": {
 FAMILY = Family(
     DescribedFormat(LLAMA3),
     (
+        Case("word", "Yes", content="Yes"),
+        Case("word-like-a-tool", "now", content="now"),
         Case("text", "Hello.\n", content="Hello.\n"),
         Case("call", PARIS, calls=[CITY]),
         Case("parallel", f"{PARIS}; {NOW}", calls=[CITY, ("now", "{}")], well_formed=False),
