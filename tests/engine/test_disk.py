@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from puna.types import Sampling
 from tests.engine.driver import Driver
 
 PROMPTS = [tuple(5 + (i * (k + 3) + k) % 200 for i in range(150)) for k in range(6)]
@@ -24,6 +25,21 @@ def test_a_restart_costs_no_reading(kind: str, layout: str, tmp_path: Path, requ
         assert (follow_up.read <= 5, again.text(follow_up)) == (True, "fine")
     assert again.stats.disk_hits == 3
     assert first.warnings == again.warnings == []
+
+
+@pytest.mark.parametrize("kind", ["tiny_llama", "tiny_gemma3", "tiny_mamba"])
+def test_what_comes_back_is_what_went(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """To the last bit: the probabilities after it are those after a state that never left host memory."""
+    model = request.getfixturevalue(kind)
+    driver = Driver(model, cache_dir=str(tmp_path))
+    answer = driver.ask(PROMPTS[0], max_tokens=3, sampling=Sampling(temperature=0, ignore_eos=True))
+    driver.engine.close(10)
+    again = Driver(model, cache_dir=str(tmp_path))
+    question = (*PROMPTS[0], *answer.tokens[:-1], 7, 8)
+    probs = [one.ask(question, max_tokens=1, sampling=Sampling(temperature=0, n_probs=20)) for one in (driver, again)]
+    assert probs[0].cached == probs[1].cached > 150
+    assert probs[0].probs == probs[1].probs
+    assert (driver.stats.disk_hits, again.stats.disk_hits) == (0, 1)
 
 
 def test_what_falls_out_comes_back_and_is_not_written_twice(tiny_llama: Path, tmp_path: Path) -> None:

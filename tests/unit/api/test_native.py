@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from puna.types import Chunk, Generation, Progress, Sampling, SlotState, SlotTask, TokenProb
+from puna.types import Chunk, Constraint, Generation, Progress, Sampling, SlotState, SlotTask, TokenProb
 from tests.fakes import FakeEngine, FakeTokenizer, say
 from tests.web import client, objects, refuse_constant
 
@@ -219,10 +219,20 @@ async def test_props() -> None:
     assert props["build_info"].startswith("puna-")
 
 
-async def test_slots() -> None:
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [("gbnf", 'root ::= "secret"'), ("json_schema", '{"const": "secret"}'), ("regex", "secret"), ("choice", '["secret"]')],
+)
+async def test_slots(kind: Literal["gbnf", "json_schema", "regex", "choice"], source: str) -> None:
     busy = SlotState(id=0, busy=True, request=5, n_prompt=10, n_prompt_done=7, n_cached=3, n_decoded=2)
     engine = FakeEngine(slots=(busy, SlotState(id=1)))
-    asked = Generation(prompt=tuple(b"secret"), max_tokens=5, sampling=Sampling(temperature=0.25, seed=7))
+    asked = Generation(
+        prompt=tuple(b"secret"),
+        max_tokens=5,
+        sampling=Sampling(temperature=0.25, seed=7, dry_sequence_breakers=("secret",)),
+        stop=("secret",),
+        constraint=Constraint(kind, source),
+    )
     engine.tasks[0] = SlotTask(generation=asked, produced=tuple(b"a\n"))
     async with client(engine) as http:
         first, second = (await http.get("/slots")).json()

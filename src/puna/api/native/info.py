@@ -81,9 +81,10 @@ def _task(slot: SlotState, task: SlotTask | None, tokenizer: Tokenizer, *, texts
     if task is None:
         return {}
     generation, produced = task.generation, task.produced
+    wordless = msgspec.structs.replace(generation, constraint=None, stop=(), preserved_tokens=(), thinking=None)
     limit = generation.max_tokens
     value: dict[str, Any] = {
-        "params": default_settings_object(generation, seed=generation.sampling.seed),
+        "params": default_settings_object(wordless, seed=generation.sampling.seed),
         "next_token": [
             {
                 "has_next_token": slot.busy,
