@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,18 +44,28 @@ def call(index: int, *, as_object: bool, id: str | None = None) -> dict[str, Any
     return {"id": id, "type": "function", "function": {"name": NAMES[index], "arguments": arguments}}
 
 
+SECONDS = 3.0
+"""Processor time that all attempts with one template may take; real ones take a tenth of one."""
+
+
 class Prober:
     """Renders conversations with one template and looks for their texts. A refusal is an answer, not an error."""
 
     def __init__(self, template: ChatTemplate) -> None:
         self._template = template
+        self._left = SECONDS
 
     def attempt(self, messages: Sequence[Value], tools: Sequence[Value] | None = None, **kwargs: Any) -> str | None:
-        """The rendered text; None when the template refuses."""
+        """The rendered text; None when the template refuses, or has used up its time."""
+        if self._left <= 0:
+            return None
+        began = time.thread_time()
         try:
             return self._template.render(messages, tools, **kwargs)
         except InvalidRequest:
             return None
+        finally:
+            self._left -= time.thread_time() - began
 
     def shows(self, messages: Sequence[Value], *texts: str, tools: Sequence[Value] | None = None, **kwargs: Any) -> bool:
         """Whether all of the texts are there, in that order."""

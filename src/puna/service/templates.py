@@ -15,6 +15,8 @@ from puna.types import ModelFacts
 
 MAX_KEPT = 8
 """Templates of requests that stay compiled."""
+MAX_REQUESTED = 1 << 16
+"""Most characters of a template that a request brings: compiling takes up to some ten microseconds for each."""
 TOOL_USE = "tool_use"
 """Name of a model's template for conversations with tools."""
 
@@ -52,6 +54,9 @@ class Templates:
             field = conversation.template_field
             reason = "templates are not accepted from clients (the server's --request-templates allows them); names are"
             raise InvalidRequest(f"Field '{field}': {reason}", param=field)
+        elif len(source) > MAX_REQUESTED:
+            field = conversation.template_field
+            raise InvalidRequest(f"Field '{field}': the template is longer than {MAX_REQUESTED} characters", param=field)
         return await self._compiled(source, conversation.template_field)
 
     def _check_name(self, name: str, field: str) -> None:

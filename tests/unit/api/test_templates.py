@@ -74,6 +74,11 @@ async def test_jinja_of_a_request_where_it_is_allowed() -> None:
     assert status == 400 and reply["error"]["param"] == "chat_template" and "does not compile" in reply["error"]["message"]
 
 
+async def test_jinja_of_a_request_is_not_too_long() -> None:
+    status, reply = await apply({"template": "{{ 1 }}" * 10_000}, request_templates=True)
+    assert status == 400 and reply["error"]["param"] == "template" and "65536" in reply["error"]["message"]
+
+
 async def test_many_templates_of_requests_are_not_all_kept() -> None:
     async with client(engine(), request_templates=True) as http:
         for number in [*range(12), 0, 11]:

@@ -10,6 +10,9 @@ def grow(start: str, step: str, end: str = "") -> str:
 
 ATTACKS: dict[str, str] = {
     "endless range": "{% for i in range(10**9) %}x{% endfor %}",
+    "queue in itself": "{% set n = namespace(q=[1]) %}{% for i in range(99) %}{% set _ = n.q.append(n.q) %}{% endfor %}{{ n.q }}",
+    "long queue": "{% set n = namespace(q=[]) %}{% for i in range(99999) %}{% set _ = n.q.append(i) %}{% endfor %}",
+    "JSON of a long map": "{{ range(99999)|map('string')|map('center', 9999)|tojson }}",
     "nested loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
     "nested loops that print": "{% for a in range(99999) %}{% for b in range(99999) %}xxxxxxxx{% endfor %}{% endfor %}",
     "filtered loops": "{% for a in range(99999) %}{% for b in range(99999) if false %}{% endfor %}{% endfor %}",

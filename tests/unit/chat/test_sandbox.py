@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from puna.chat import ChatTemplate
+from puna.chat import ChatTemplate, probe
 from puna.errors import InvalidRequest
 from tests.unit.chat.attacks import ATTACKS, ESCAPES
 from tests.unit.chat.helpers import made
@@ -34,6 +34,16 @@ def test_attack_is_stopped_in_time_and_memory(name: str) -> None:
     assert time.thread_time() - start < 1
     assert peak_bytes() - before < 100_000_000
     assert len(error.message) < 300
+
+
+def test_finding_out_what_a_slow_template_takes_ends_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "SECONDS", 0.3)
+    template = ChatTemplate(ATTACKS["nested loops"], bos_token="", eos_token="", seconds=0.2)
+    prober = probe.Prober(template)
+    assert prober.attempt(MESSAGES) is None and prober.attempt(MESSAGES) is None
+    monkeypatch.setattr(template, "render", lambda *_: "never called")
+    assert prober.attempt(MESSAGES) is None
+    assert probe.Prober(template).attempt(MESSAGES) == "never called"
 
 
 def test_default_time_limit_is_under_two_seconds() -> None:
