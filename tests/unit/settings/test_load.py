@@ -131,6 +131,15 @@ def test_server_flags(line: str, field: str, value: object) -> None:
     assert getattr(flags(line).server, field) == value
 
 
+def test_where_prompts_rest(tmp_path: Path) -> None:
+    chosen = flags(f"--cache-dir /x/y --cache-disk 5 -sps 0.5 --slot-save-path {tmp_path}")
+    assert (chosen.engine.cache_dir, chosen.engine.cache_disk, chosen.engine.slot_similarity) == ("/x/y", 5 << 20, 0.5)
+    assert chosen.server.slot_save_path == str(tmp_path)
+    assert message(f"--slot-save-path {tmp_path}/none") == f"--slot-save-path: there is no folder {tmp_path}/none"
+    assert message("-sps 1.5").startswith("-sps: 1.5 is more than 1")
+    assert message("--cache-disk 0").startswith("--cache-disk: 0 is not between")
+
+
 def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
     file = tmp_path / "puna.toml"
     file.write_text("port = 1\nctx_size = 10\nparallel = 1\n")
