@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from puna.chat.disguise import Disguise
+from puna.chat.formats.thoughts import thinking_of
 from puna.chat.messages import Message
 from puna.chat.prepare import GENERIC, prepare
 from puna.chat.special import SpecialTexts
@@ -113,6 +115,7 @@ class _Job:
         elif tools:
             tools = complete_tools(tools, capabilities)
         values = [as_template_value(message, capabilities) for message in prepared]
+        self._last = prepared[-1]
         self._disguise = Disguise(special, [template.source, template.bos_token, template.eos_token, values, tools, kwargs])
         own = {"<think>", "</think>"} if capabilities.reasoning == "content" else set()
         self._kept = (template.inspected | own) & special.texts
@@ -144,18 +147,32 @@ class _Job:
     def continued(self) -> Rendered:
         """The conversation with the last turn left open."""
         *earlier, last = self._values
-        text = self._cut_after(earlier, last)
+        thought = self._last.reasoning_content if not self._last.text else None
+        text = self._cut_after(earlier, last, thought)
         if text is None:
             # The template still can open the turn that it would not show.
-            text = self._render(earlier, True) + _content_text(last)
+            text = self._render(earlier, True)
+            text = text + _content_text(last) if not thought else self._thinking(text) + str(self._disguise.hide(thought))
         return self._finish(text)
 
-    def _cut_after(self, earlier: list[dict[str, Any]], last: dict[str, Any]) -> str | None:
-        """The text up to the end of the last message; none where the template refuses or drops an assistant's message at
-        the end, or forgets the system message because of it."""
+    def _thinking(self, text: str) -> str:
+        """A prompt for the next turn, with its thoughts open."""
+        tags = thinking_of(self._template.source)
+        if tags is None:
+            raise InvalidRequest("this model's template has no reasoning that could be continued", param="messages")
+        return text if text.rstrip().endswith(tags.begin.strip()) else f"{text}{tags.begin.strip()}{tags.lead}"
+
+    def _cut_after(self, earlier: list[dict[str, Any]], last: dict[str, Any], thought: str | None) -> str | None:
+        """The text up to the end of the last message, or of what it thinks if it says nothing; none where the template refuses
+        or drops an assistant's message at the end, or forgets the system message because of it."""
         end = self._disguise.fresh()
+        if thought:
+            message = replace(self._last, reasoning_content=thought + end)
+            last = self._hide(as_template_value(message, self._template.capabilities))
+        else:
+            last = _append(last, end)
         try:
-            text, found, _ = self._render([*earlier, _append(last, end)], False).rpartition(end)
+            text, found, _ = self._render([*earlier, last], False).rpartition(end)
         except InvalidRequest:
             if not earlier:
                 raise

@@ -14,7 +14,7 @@ from puna.chat.events import Event
 from puna.chat.formats.plan import Format, Parser, TurnPlan, TurnRequest
 from puna.errors import InvalidRequest
 from puna.outline import Outline, Part, as_constraint
-from puna.service.chat import ChatRenderer
+from puna.service.chat import ChatRenderer, Message
 from puna.service.chat_answers import BothWays, ChatAnswer
 from puna.service.chat_turn import ChatTurn, ReasoningOptions
 from puna.service.naming import naming
@@ -156,6 +156,9 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     field = turn.tools_field if tools else turn.answer_field
     with naming(field):
         plan = form.plan(asked)
+        if opened := _opened_by_prefill(plan, rendered.text, turn.conversation.messages[-1]):
+            asked = msgspec.structs.replace(asked, prompt=opened)
+            plan = form.plan(asked)
     tokenizer = service.tokenizer
     shown = (id for text in plan.preserved if (id := token_of(tokenizer, text)) is not None)
     preserved = tuple(dict.fromkeys((*params.preserved_tokens, *shown)))
@@ -189,6 +192,16 @@ async def start_turn(service: Service, prepared: PreparedTurn, *, every_token: b
     """Admit every answer, or none. Raises what `Service.generate` raises. The caller has to close what it gets."""
     running = await service.generate([prepared.prompt], prepared.params, every_token=every_token)
     return ChatRun(prepared, running, preserving(service.tokenizer, prepared.params.preserved_tokens))
+
+
+def _opened_by_prefill(plan: TurnPlan, prompt: str, last: Message) -> str:
+    """The prompt up to where it opens thoughts that the assistant's last message leaves open; empty where it does not."""
+    if plan.thinking is None or last.role != "assistant" or not plan.thinking.begin:
+        return ""
+    begin, end = plan.thinking.begin, plan.thinking.end
+    left_open = last.text.rfind(begin) > last.text.rfind(end) if last.text else bool(last.reasoning_content)
+    at = prompt.rfind(begin)
+    return prompt[: at + len(begin)] if left_open and at > prompt.rfind(end) else ""
 
 
 def _told(options: ReasoningOptions) -> tuple[bool | None, str | None]:

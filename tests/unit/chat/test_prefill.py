@@ -38,6 +38,29 @@ def test_every_template_ends_with_the_prefill(name: str) -> None:
     assert prompt(name, system("Be brief"), *DIALOGUE, user("more"), assistant("Well")).endswith("Well")
 
 
+THINKING = Message(role="assistant", reasoning_content="I wonder")
+
+
+@pytest.mark.parametrize(
+    ("name", "end"),
+    [
+        ("Qwen-Qwen3-0.6B", "<|im_start|>assistant\n<think>\nI wonder"),
+        ("deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "<｜Assistant｜><think>\nI wonder"),
+        ("openai-gpt-oss-120b", "<|start|>assistant<|channel|>analysis<|message|>I wonder"),
+    ],
+)
+def test_thoughts_without_an_answer_are_continued(name: str, end: str) -> None:
+    assert prompt(name, user("hi"), THINKING).endswith(end)
+
+
+@each_template
+def test_every_template_that_thinks_goes_on_thinking(name: str) -> None:
+    try:
+        assert prompt(name, user("hi"), THINKING).endswith("I wonder")
+    except InvalidRequest as error:
+        assert "no reasoning that could be continued" in error.message
+
+
 def test_system_text_survives_a_template_that_shows_it_with_the_last_question() -> None:
     assert prompt("mistralai-Mistral-Nemo-Instruct-2407", system("Be brief"), *DIALOGUE) == "<s>[INST]Be brief\n\nhi[/INST]Sure, "
 

@@ -176,6 +176,28 @@ async def test_thinking_that_the_prompt_opens() -> None:
     assert plain(answer.message) == (THOUGHT, SAID, []) and answer.n_reasoning > len(THOUGHT)
 
 
+@pytest.mark.parametrize(
+    "content, reasoning, opened",
+    [
+        ("<think>\nI w", None, True),
+        ("", "I w", True),
+        (None, "I w", True),
+        ("<think>I w</think>Hm", None, False),
+        ("Hm", "I w", False),
+        ("Hm", None, False),
+    ],
+)
+async def test_thoughts_that_a_prefill_leaves_open_go_on(content: str | None, reasoning: str | None, opened: bool) -> None:
+    prefill = Message(role="assistant", content=content, reasoning_content=reasoning)
+    asked = turn(msgspec.structs.replace(CONVERSATION, messages=(*CONVERSATION.messages, prefill)))
+    rest = "onder.\n</think>\n\nYes" if opened else ", yes"
+    served = service(write(rest))
+    prepared = await prepare_turn(served, asked)
+    assert prepared.thinks is opened
+    answer = await (await start_turn(served, prepared)).collect()
+    assert plain(answer[0].message) == (("onder.", "Yes", []) if opened else (None, ", yes", []))
+
+
 async def test_best_answers_first() -> None:
     scripts: list[list[Item]] = [say("bad", probs=True, logprob=-2.0), say("good", probs=True, logprob=-0.1)]
     served = service()

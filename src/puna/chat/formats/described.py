@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from puna.chat.formats.description import Description, Thinking
 from puna.chat.formats.parser import TurnParser
-from puna.chat.formats.plan import Thoughts, TurnPlan, TurnRequest
+from puna.chat.formats.plain import PlainParser
+from puna.chat.formats.plan import Parser, Thoughts, TurnPlan, TurnRequest
 from puna.chat.formats.turn_grammar import constrain
 
 
@@ -28,7 +29,11 @@ class DescribedFormat:
         closed = closed_thoughts(thinking, request.prompt)
         calls = bool(request.tools) and request.choice != "none" and description.calls is not None
 
-        def parser() -> TurnParser:
+        marked = calls or description.dropped or (thinking is not None and request.separate_reasoning)
+
+        def parser() -> Parser:
+            if not marked:
+                return PlainParser()
             return TurnParser(
                 description,
                 request.tools,
