@@ -17,6 +17,9 @@ Kind = Literal["string", "json", "either"]
 JSON_TYPES = ("number", "boolean", "object", "array", "null")
 """Types of values that are no strings."""
 
+MAX_REFERENCES = 8
+"""References to references, and unions in unions, that are followed."""
+
 _SHARED = ("$defs", "definitions", "$schema", "$id")
 _OPEN = ("additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref", "if", "unevaluatedProperties")
 _STRINGS = frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"})
@@ -38,12 +41,15 @@ def arguments(tool: Tool) -> Node:
 
 def argument(tool: Tool, key: str) -> Node:
     """One argument as JSON."""
-    schema = schema_of(tool)
-    own = schema["properties"][key]
-    shared = {name: schema[name] for name in _SHARED if name in schema}
-    if isinstance(own, dict):
-        own = {**shared, **own} if "$ref" not in own else {**shared, "allOf": [own]}
-    return _part(tool, own, key)
+    return json_part(tool, schema_of(tool)["properties"][key], key)
+
+
+def json_part(tool: Tool, schema: Any, key: str) -> Node:
+    """A value within the arguments as JSON; `key` is what messages call it."""
+    shared = {name: tool.parameters[name] for name in _SHARED if name in tool.parameters}
+    if isinstance(schema, Mapping):
+        schema = {**shared, **schema} if "$ref" not in schema else {**shared, "allOf": [schema]}
+    return _part(tool, schema, key)
 
 
 def _part(tool: Tool, schema: Any, key: str) -> Part:
@@ -66,14 +72,20 @@ def required(tool: Tool) -> frozenset[str]:
 
 def types_of(tool: Tool, key: str) -> tuple[str, ...]:
     """The types that an argument's value may have beside that of a string; all of them if that is not said."""
-    own = schema_of(tool)["properties"][key]
-    for _ in range(8):
-        if not isinstance(own, Mapping) or not isinstance(ref := own.get("$ref"), str):
-            break
-        own = _resolve(ref, tool.parameters)
+    own = resolved(schema_of(tool)["properties"][key], tool.parameters)
     found = own.get("type") if isinstance(own, Mapping) else None
-    names = {"number" if name == "integer" else name for name in ([found] if isinstance(found, str) else found or ())}
+    listed = found if isinstance(found, (list, tuple)) else [found]
+    names = {"number" if name == "integer" else name for name in listed if isinstance(name, str)}
     return tuple(name for name in JSON_TYPES if name in names) or JSON_TYPES
+
+
+def resolved(schema: Any, root: Mapping[str, Any]) -> Any:
+    """The schema, or what it refers to; None where that is nothing."""
+    for _ in range(MAX_REFERENCES):
+        if not isinstance(schema, Mapping) or not isinstance(ref := schema.get("$ref"), str):
+            return schema
+        schema = _resolve(ref, root)
+    return None
 
 
 def kind_of(tool: Tool | None, key: str) -> Kind:
@@ -82,14 +94,14 @@ def kind_of(tool: Tool | None, key: str) -> Kind:
         return "either"
     found = tool.parameters.get("properties")
     own = found.get(key) if isinstance(found, Mapping) else None
-    return _kind(own, tool.parameters, 0)
+    return kind_of_schema(own, tool.parameters)
 
 
-def _kind(schema: Any, root: Mapping[str, Any], depth: int) -> Kind:
-    if not isinstance(schema, Mapping) or depth > 8:
+def kind_of_schema(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Kind:
+    """What the values of a schema are; `root` is where its references lead."""
+    schema = resolved(schema, root)
+    if not isinstance(schema, Mapping) or depth > MAX_REFERENCES:
         return "either"
-    if isinstance(ref := schema.get("$ref"), str):
-        return _kind(_resolve(ref, root), root, depth + 1)
     kind = schema.get("type")
     if isinstance(kind, str):
         return "string" if kind == "string" else "json"
@@ -101,7 +113,7 @@ def _kind(schema: Any, root: Mapping[str, Any], depth: int) -> Kind:
     for keyword in ("anyOf", "oneOf", "allOf"):
         options = schema.get(keyword)
         if isinstance(options, (list, tuple)):
-            return _join([_kind(option, root, depth + 1) for option in options])
+            return _join([kind_of_schema(option, root, depth + 1) for option in options])
     return "string" if schema.keys() & _STRINGS else "either"
 
 

@@ -8,6 +8,8 @@
   - `bodies.envelope.Envelope`: a JSON object that holds name and arguments.
   - `bodies.named.Named`: the name as text, then the arguments as a JSON object.
   - `bodies.tagged.Tagged`: the name, then each argument between tags, strings without quotes.
+  - `bodies.elements.Elements`: the name, then elements within elements.
+  - `bodies.quoted.Quoted`: the name, then an object with quotes of the format's own.
   - `bodies.pythonic.Pythonic`: `name(key="value")`.
 - `Description.dropped`: marks that only wrap the answer.
 

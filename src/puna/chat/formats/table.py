@@ -9,12 +9,13 @@ from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.description import Description
 from puna.chat.formats.families.cohere import COMMAND_R, command_r7b
 from puna.chat.formats.families.deepseek import R1, V3_1, V3_2, V4
+from puna.chat.formats.families.gemma4 import GEMMA4
 from puna.chat.formats.families.glm import glm, hunyuan
 from puna.chat.formats.families.gpt_oss import Harmony
 from puna.chat.formats.families.hermes import hermes
 from puna.chat.formats.families.kimi import KIMI_K3, kimi_k2
 from puna.chat.formats.families.llama3 import LLAMA3
-from puna.chat.formats.families.minimax import MINIMAX_M1, MINIMAX_M2
+from puna.chat.formats.families.minimax import MINIMAX_M1, MINIMAX_M2, MINIMAX_M3
 from puna.chat.formats.families.mistral import NEMO, mistral
 from puna.chat.formats.families.nemotron import NEMOTRON_V2
 from puna.chat.formats.families.qwen_xml import qwen_xml
@@ -62,6 +63,8 @@ TABLE: tuple[Family, ...] = (
         ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
         described(lambda source: kimi_k2(thinking_of(source))),
     ),
+    Family("minimax-m3", ("]<]minimax[>[", "<tool_call>"), described(lambda source: MINIMAX_M3)),
+    Family("gemma4", ("<|tool_call>call:", "<|channel>"), described(lambda source: GEMMA4)),
     Family("minimax-m2", ("<minimax:tool_call>", "<invoke name="), described(lambda source: MINIMAX_M2)),
     Family("minimax-m1", ("<tool_calls>", '"arguments"', "<beginning_of_sentence>"), described(lambda source: MINIMAX_M1)),
     Family("seed-oss", ("<seed:tool_call>", "<function="), described(lambda source: SEED_OSS)),

@@ -10,26 +10,24 @@ Paris
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from puna.chat.formats.arguments import JSON_TYPES, Kind, argument, kind_of, properties, required, types_of
+from puna.chat.formats.arguments import JSON_TYPES, Kind, argument, kind_of, properties, required, resolved, types_of
+from puna.chat.formats.bodies.bare_string import bare_string, free_text
 from puna.chat.formats.bodies.python_value import python_as_json
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.json_text import JsonValue, escaped
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner, marks_of
-from puna.errors import InvalidRequest
 from puna.outline import Branch, Free, Node, Repeat, alt, seq
 
 MAX_NAME = 256
 """Most characters of a name."""
 
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
-_UNQUOTED = ("pattern", "format")
-"""Keywords of strings that have no form where strings have no quotes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,9 @@ class Tagged:
         named = properties(tool)
         if named is None:
             heads = dict((self._head(JSON_TYPES), self._head(("string", *JSON_TYPES))))
-            return Repeat(seq(self.key_begin, Free(tuple(Branch(end, seq(head, self._text())) for end, head in heads.items()))))
+            return Repeat(
+                seq(self.key_begin, Free(tuple(Branch(end, seq(head, free_text(self.value_end))) for end, head in heads.items())))
+            )
         needed = required(tool)
         items: list[Node] = []
         for key, schema in named.items():
@@ -102,23 +102,12 @@ class Tagged:
         return alt([as_text, as_json]) if kind == "either" and (self.json_key_end or self.type_begin) else as_text
 
     def _string(self, tool: Tool, key: str, schema: Any) -> Node:
-        head = seq(self.key_begin, key, *self._head(("string",)))
-        texts = _texts(schema)
-        if texts is not None and not any(self.value_end.strip() in text for text in texts):
-            return seq(head, alt([seq(text) for text in texts]), self.value_end)
-        lost = [keyword for keyword in _UNQUOTED if isinstance(schema, Mapping) and keyword in schema]
-        why = f"{tool.name}.{key}: '{lost[0]}' is not enforced: this model writes strings without quotes" if lost else ""
-        if lost and tool.strict:
-            raise InvalidRequest(why, param="tools")
-        low, high = _lengths(schema)
-        value = self._text(low=low, high=high, lost=why)
-        return seq(head, value)
-
-    def _text(self, *, low: int = 0, high: int | None = None, lost: str = "") -> Free:
-        """A string, up to its end."""
-        mark, bare = self.value_end.rstrip(), self.value_end.strip()
-        without = (bare,) if bare != mark else ()
-        return Free((Branch(mark, seq(_tail(self.value_end))),), without=without, low=low, high=high, lost=lost)
+        return seq(
+            self.key_begin,
+            key,
+            *self._head(("string",)),
+            bare_string(tool, key, resolved(schema, tool.parameters), self.value_end),
+        )
 
     def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
         return _TaggedReader(self, tools, closers)
@@ -127,21 +116,6 @@ class Tagged:
 def _tail(text: str) -> str:
     """The blanks at a text's end."""
     return text[len(text.rstrip()) :]
-
-
-def _texts(schema: Any) -> list[str] | None:
-    """The strings that a value may be one of, if that is said."""
-    if not isinstance(schema, Mapping):
-        return None
-    values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
-    if not isinstance(values, (list, tuple)) or not values or not all(isinstance(value, str) for value in values):
-        return None
-    return list(values)
-
-
-def _lengths(schema: Any) -> tuple[int, int | None]:
-    low, high = (schema.get("minLength"), schema.get("maxLength")) if isinstance(schema, Mapping) else (None, None)
-    return (low if isinstance(low, int) else 0), (high if isinstance(high, int) else None)
 
 
 class _TaggedReader:

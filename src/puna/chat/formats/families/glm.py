@@ -32,6 +32,8 @@ from puna.chat.formats.bodies.tagged import Tagged
 from puna.chat.formats.description import Calls, Description, Thinking
 
 _LINES = re.compile(r"</arg_key>(?:\n|\\n)")
+_ENDS = ("</assistant>", "<|role_end|>")
+"""Ends of turns that models spell out, too, instead of writing the control token."""
 _SUFFIX = re.compile(r"set HYTK = '([^']*)'")
 
 
@@ -56,6 +58,7 @@ def glm(source: str) -> Description:
         ),
         before="\n",
         after="\n",
+        stop=tuple(text for text in _ENDS if text in source),
     )
 
 

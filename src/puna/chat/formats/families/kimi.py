@@ -77,10 +77,10 @@ KIMI_K3 = Description(
         f"{_OPEN}response{_SEP}",
         f"{_CLOSE}response{_SEP}",
         f"{_CLOSE}message{_SEP}",
-        "<|end_of_msg|>",
     ),
     answer_begin=f"{_OPEN}response{_SEP}",
     answer_end=f"{_CLOSE}response{_SEP}",
     answer_first=True,
     extra=(_OPEN, _CLOSE, _SEP),
+    stop=("<|end_of_msg|>",),
 )

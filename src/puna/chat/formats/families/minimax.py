@@ -1,4 +1,4 @@
-"""MiniMax M1 and M2.
+"""MiniMax M1, M2 and M3.
 
 M1:
 
@@ -19,10 +19,17 @@ It is about the weather.
 <parameter name="days">2</parameter>
 </invoke>
 </minimax:tool_call>
+
+M3, where what is between square brackets comes before every tag of a call (here it is left out but for the first):
+
+<mm:think>It is about the weather.</mm:think>]<]minimax[>[<tool_call>
+<invoke name="get_weather"><city>Paris</city><where><lat>48.8</lat></where><names><item>a</item><item>b</item></names></invoke>
+</tool_call>
 """
 
 from __future__ import annotations
 
+from puna.chat.formats.bodies.elements import Elements
 from puna.chat.formats.bodies.envelope import Envelope
 from puna.chat.formats.bodies.tagged import Tagged
 from puna.chat.formats.description import Calls, Description, Thinking
@@ -48,4 +55,22 @@ MINIMAX_M2 = Description(
         begin="<minimax:tool_call>\n",
         end="</minimax:tool_call>",
     ),
+)
+
+_TAG = "]<]minimax[>["
+
+MINIMAX_M3 = Description(
+    name="minimax-m3",
+    thinking=Thinking("<mm:think>", "</mm:think>", lead="", gap="", bare_end=True),
+    calls=Calls(
+        body=Elements(
+            name_begin=f'{_TAG}<invoke name="',
+            name_end='">',
+            end=f"{_TAG}</invoke>\n",
+            tag=_TAG,
+        ),
+        begin=f"{_TAG}<tool_call>\n",
+        end=f"{_TAG}</tool_call>",
+    ),
+    extra=(_TAG, "<tool_call>", "</tool_call>"),
 )
