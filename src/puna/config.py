@@ -49,7 +49,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Most bytes that the files in that folder may take together."""
     slot_similarity: float = 0.1
     """The share of a prompt that a slot must have held to be preferred for it; 0 for no preference."""
-    mmap: bool = True
+    mmap: bool | None = None
+    """Whether the model file is mapped instead of read; None for what suits the machine."""
     mlock: bool = False
     repack: bool = True
     """Whether weights may be repacked for the CPU (`use_extra_bufts`)."""

@@ -123,6 +123,12 @@ def read_tensor(header: Header, tensor: Tensor) -> bytes:
     return data
 
 
+def total_bytes(path: str) -> int:
+    """Size of a model's file, or of all its files together. Raises OSError."""
+    found = re.search(r"-of-(\d{5})\.gguf$", path)
+    return sum(os.stat(name).st_size for name in parts(path, int(found.group(1)) if found else 0) or [path])
+
+
 def parts(path: str, count: int) -> list[str]:
     """The names of all files of a model in `count` parts, from the name of one of them."""
     found = re.fullmatch(r"(.*)-\d{5}-of-\d{5}\.gguf", path)

@@ -49,6 +49,12 @@ def free_memory(root: Path = ROOT) -> int | None:
     return min(known, default=None)
 
 
+def has_large_pages(root: Path = ROOT) -> bool:
+    """Whether the kernel backs a program's own memory with large pages when that is asked for."""
+    modes = _read(root / "sys/kernel/mm/transparent_hugepage/enabled") or ""
+    return "[madvise]" in modes or "[always]" in modes
+
+
 def cpu_name(root: Path = ROOT) -> str:
     """The processor's own name, or the architecture's where it has none."""
     found = re.search(r"^model name\s*:\s*(.+)$", _read(root / "proc/cpuinfo") or "", re.MULTILINE)

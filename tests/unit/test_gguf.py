@@ -8,7 +8,7 @@ import pytest
 from gguf import GGML_QUANT_SIZES, GGUFWriter
 
 from puna.errors import StartupError
-from puna.gguf import TENSOR_TYPES, parts, read_header, read_tensor
+from puna.gguf import TENSOR_TYPES, parts, read_header, read_tensor, total_bytes
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +138,13 @@ def test_a_tensor_that_the_file_no_longer_has_is_missed(model: Path, tmp_path: P
     header = read_header(file)
     with pytest.raises(StartupError, match="ends inside of 'large'"):
         read_tensor(header, header.tensors["large"])
+
+
+def test_the_files_of_one_model_count_together(tmp_path: Path) -> None:
+    for number, size in ((1, 10), (2, 30)):
+        (tmp_path / f"m-{number:05d}-of-00002.gguf").write_bytes(bytes(size))
+    (tmp_path / "m.gguf").write_bytes(bytes(7))
+    assert total_bytes(str(tmp_path / "m-00001-of-00002.gguf")) == 40
+    assert total_bytes(str(tmp_path / "m.gguf")) == 7
+    with pytest.raises(FileNotFoundError):
+        total_bytes(str(tmp_path / "m-00001-of-00003.gguf"))

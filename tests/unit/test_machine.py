@@ -87,3 +87,13 @@ def test_threads_of_one_core_are_counted_once(tmp_path: Path, monkeypatch: pytes
     assert (machine.usable_cores(tmp_path), machine.physical_cores(tmp_path)) == (4, 2)
     write(tmp_path, {"sys/fs/cgroup/cpu.max": "100000 100000"})
     assert machine.physical_cores(tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    ("modes", "large"),
+    [("always [madvise] never", True), ("[always] madvise never", True), ("always madvise [never]", False), (None, False)],
+)
+def test_large_pages(tmp_path: Path, modes: str | None, large: bool) -> None:
+    if modes is not None:
+        write(tmp_path, {"sys/kernel/mm/transparent_hugepage/enabled": modes})
+    assert machine.has_large_pages(tmp_path) is large

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from puna import gguf, machine
 from puna.config import EngineSettings
 from puna.engine import sizing, tuner
 from puna.engine.adapter_files import (
@@ -70,7 +71,7 @@ def assemble(
     model = Model(
         settings.model,
         n_gpu_layers=settings.n_gpu_layers,
-        mmap=settings.mmap,
+        mmap=_choose_mmap(settings),
         mlock=settings.mlock,
         repack=settings.repack and not safe_mode,
         progress=progress,
@@ -139,6 +140,14 @@ def _make_generator(
         recorder=recorder,
         warn=warn,
     )
+
+
+def _choose_mmap(settings: EngineSettings) -> bool:
+    try:
+        n_bytes = gguf.total_bytes(settings.model)
+    except OSError:
+        return True  # loading says what is wrong
+    return sizing.choose_mmap(settings.mmap, n_bytes=n_bytes, free=free_memory(), large_pages=machine.has_large_pages())
 
 
 def _identify(model: Model, settings: EngineSettings, tuning: Tuning, size: sizing.Size) -> Identity:

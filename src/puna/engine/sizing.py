@@ -28,6 +28,9 @@ CACHE_SHARE = 0.1
 
 MOST_CACHE = 8 * 1024**3
 
+WEIGHTS_SHARE = 0.25
+"""Most of the free memory that weights may take which could as well stay in the file."""
+
 TYPE_BYTES = {"f32": 4.0, "f16": 2.0, "bf16": 2.0, "q8_0": 34 / 32, "q5_1": 24 / 32, "q5_0": 22 / 32, "q4_1": 20 / 32}
 SMALLEST_TYPE = 18 / 32
 
@@ -120,3 +123,11 @@ def choose_size(
 def choose_cache(cache_ram: int, free: int) -> int:
     """Bytes for resting prompts: what the user said, or a share of the free memory for -1."""
     return cache_ram if cache_ram >= 0 else min(MOST_CACHE, int(free * CACHE_SHARE))
+
+
+def choose_mmap(mmap: bool | None, *, n_bytes: int, free: int, large_pages: bool) -> bool:
+    """Whether to map a model file of `n_bytes` rather than to read it: as the user said, else for want of a reason not to.
+
+    In large pages weights are found faster, which decides how fast a single stream is. A mapped file has small ones.
+    """
+    return mmap if mmap is not None else not (large_pages and n_bytes <= WEIGHTS_SHARE * free)

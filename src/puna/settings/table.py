@@ -143,7 +143,7 @@ ENGINE_OPTIONS = (
         target="engine.mmap",
         variables=("LLAMA_ARG_MMAP",),
         group=ENGINE,
-        help="map the model file instead of reading it",
+        help="map the model file instead of reading it; default: read it where it then lies in large pages of ample memory",
     ),
     Option(
         flags=("--mlock",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_size
+from puna.engine.sizing import MOST_SLOTS, Size, cell_bytes, choose_cache, choose_mmap, choose_size
 from puna.errors import StartupError
 
 GIB = 1024**3
@@ -84,3 +84,11 @@ def test_cache_is_a_share_of_free_memory_unless_said() -> None:
     assert choose_cache(123, GIB) == 123
     assert choose_cache(-1, 10 * GIB) == GIB
     assert choose_cache(-1, 1000 * GIB) == 8 * GIB
+
+
+def test_weights_are_read_into_large_pages_where_memory_is_ample() -> None:
+    assert not choose_mmap(None, n_bytes=GIB, free=4 * GIB, large_pages=True)
+    assert choose_mmap(None, n_bytes=GIB, free=3 * GIB, large_pages=True)
+    assert choose_mmap(None, n_bytes=GIB, free=64 * GIB, large_pages=False)
+    assert choose_mmap(True, n_bytes=1, free=GIB, large_pages=True)
+    assert not choose_mmap(False, n_bytes=9 * GIB, free=GIB, large_pages=False)
