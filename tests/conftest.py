@@ -60,6 +60,12 @@ def tiny_mamba(tiny_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_jamba(tiny_folder: Path) -> Path:
+    """A decoder half of whose layers are recurrent."""
+    return tiny.write_jamba(tiny_folder / "tiny-jamba.gguf")
+
+
+@pytest.fixture(scope="session")
 def tiny_bert(tiny_folder: Path) -> Path:
     """An embedding model with mean pooling."""
     return tiny.write_bert(tiny_folder / "tiny-bert.gguf")

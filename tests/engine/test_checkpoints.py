@@ -11,7 +11,10 @@ from tests.engine.driver import Driver
 SYSTEM = tuple(300 + i % 150 for i in range(120))
 
 
-@pytest.fixture(params=[("tiny_gemma3", "split"), ("tiny_gemma3", "unified"), ("tiny_mamba", "split"), ("tiny_mamba", "unified")])
+KINDS = [(model, layout) for model in ("tiny_gemma3", "tiny_mamba", "tiny_jamba") for layout in ("split", "unified")]
+
+
+@pytest.fixture(params=KINDS)
 def driver(request: pytest.FixtureRequest) -> Driver:
     model, layout = request.param
     path: Path = request.getfixturevalue(model)

@@ -18,6 +18,8 @@ KINDS = [
     ("tiny_gemma3", "split", "off"),
     ("tiny_gemma3", "unified", "off"),
     ("tiny_mamba", "split", "off"),
+    ("tiny_jamba", "split", "off"),
+    ("tiny_jamba", "unified", "off"),
 ]
 
 

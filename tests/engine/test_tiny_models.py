@@ -70,7 +70,7 @@ def probe(path: Path, kind: str = "decoder") -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("fixture", ["tiny_llama", "tiny_llama_bpe", "tiny_gemma3", "tiny_mamba"])
+@pytest.mark.parametrize("fixture", ["tiny_llama", "tiny_llama_bpe", "tiny_gemma3", "tiny_mamba", "tiny_jamba"])
 def test_a_decoder_loads_and_decodes_with_a_clear_best_token(fixture: str, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(fixture)
     seen = probe(path)
@@ -100,7 +100,9 @@ def test_vocabularies_know_their_control_tokens(tiny_llama: Path, tiny_llama_bpe
     assert len(seen["ids"]) < 20, "merges are used"
 
 
-@pytest.mark.parametrize("write", [tiny.write_llama, tiny.write_gemma3, tiny.write_mamba, tiny.write_bert, tiny.write_lora])
+@pytest.mark.parametrize(
+    "write", [tiny.write_llama, tiny.write_gemma3, tiny.write_mamba, tiny.write_jamba, tiny.write_bert, tiny.write_lora]
+)
 def test_a_seed_decides_every_byte(write: Callable[..., Path], tmp_path: Path) -> None:
     files = [write(tmp_path / f"{i}.gguf", seed=seed).read_bytes() for i, seed in enumerate((1, 1, 2))]
     assert files[0] == files[1] != files[2]

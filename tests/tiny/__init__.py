@@ -2,6 +2,7 @@
 
 from tests.tiny.attention import write_gemma3, write_llama
 from tests.tiny.encoder import write_bert
+from tests.tiny.hybrid import write_jamba
 from tests.tiny.lora import write_control_vector, write_lora
 from tests.tiny.recurrent import write_mamba
 from tests.tiny.vocab import CHATML, Vocab, bpe_vocab, spm_vocab, wpm_vocab
@@ -15,6 +16,7 @@ __all__ = [
     "write_bert",
     "write_control_vector",
     "write_gemma3",
+    "write_jamba",
     "write_llama",
     "write_lora",
     "write_mamba",

@@ -35,7 +35,7 @@ def write_llama(
     n_head_dim = n_embd // n_head
     n_ff = 2 * n_embd
     file = WeightFile(path, "llama", seed=seed, file_type=file_type)
-    _describe(file, words, name, chat_template, n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx_train)
+    describe(file, words, name, chat_template, n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx_train)
     file.writer.add_rope_dimension_count(n_head_dim)
     file.writer.add_rope_freq_base(10000.0)
 
@@ -45,9 +45,9 @@ def write_llama(
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
-        _attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
         file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
-        _feed_forward(file, block, n_embd, n_ff)
+        feed_forward(file, block, n_embd, n_ff)
     return file.finish()
 
 
@@ -71,7 +71,7 @@ def write_gemma3(
     n_head_dim = n_embd // n_head
     n_ff = 2 * n_embd
     file = WeightFile(path, "gemma3", seed=seed, file_type=file_type)
-    _describe(file, words, "tiny gemma3", chat_template, n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx_train)
+    describe(file, words, "tiny gemma3", chat_template, n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx_train)
     file.writer.add_key_length(n_head_dim)
     file.writer.add_value_length(n_head_dim)
     file.writer.add_rope_freq_base(1000000.0)
@@ -88,8 +88,8 @@ def write_gemma3(
             file.vector(f"{block}{norm}.weight", n_embd, mean=1.0)
         for norm in ("attn_q_norm", "attn_k_norm"):
             file.vector(f"{block}{norm}.weight", n_head_dim, mean=1.0)
-        _attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
-        _feed_forward(file, block, n_embd, n_ff)
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+        feed_forward(file, block, n_embd, n_ff)
     return file.finish()
 
 
@@ -100,7 +100,7 @@ def make_vocab(vocab: VocabKind | Vocab) -> Vocab:
     return spm_vocab() if vocab == "spm" else bpe_vocab()
 
 
-def _describe(
+def describe(
     file: WeightFile,
     words: Vocab,
     name: str,
@@ -109,9 +109,10 @@ def _describe(
     n_embd: int,
     n_ff: int,
     n_head: int,
-    n_head_kv: int,
+    n_head_kv: int | list[int],
     n_ctx_train: int,
 ) -> None:
+    """What every decoder says of itself. `n_head_kv` may differ from layer to layer."""
     writer = file.writer
     writer.add_name(name)
     writer.add_context_length(n_ctx_train)
@@ -127,14 +128,16 @@ def _describe(
         writer.add_chat_template(chat_template)
 
 
-def _attention(file: WeightFile, block: str, n_embd: int, n_head_dim: int, n_head: int, n_head_kv: int) -> None:
+def attention(file: WeightFile, block: str, n_embd: int, n_head_dim: int, n_head: int, n_head_kv: int) -> None:
+    """The matrices of an attention layer."""
     file.matrix(block + "attn_q.weight", n_embd, n_head_dim * n_head, gain=1.5)
     file.matrix(block + "attn_k.weight", n_embd, n_head_dim * n_head_kv, gain=1.5)
     file.matrix(block + "attn_v.weight", n_embd, n_head_dim * n_head_kv)
     file.matrix(block + "attn_output.weight", n_head_dim * n_head, n_embd)
 
 
-def _feed_forward(file: WeightFile, block: str, n_embd: int, n_ff: int) -> None:
+def feed_forward(file: WeightFile, block: str, n_embd: int, n_ff: int) -> None:
+    """The matrices of a gated feed-forward layer."""
     file.matrix(block + "ffn_gate.weight", n_embd, n_ff)
     file.matrix(block + "ffn_up.weight", n_embd, n_ff)
     file.matrix(block + "ffn_down.weight", n_ff, n_embd)

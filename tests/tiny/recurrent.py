@@ -50,18 +50,23 @@ def write_mamba(
     file.table("token_embd.weight", len(words), n_embd)
     file.vector("output_norm.weight", n_embd, mean=1.0)
     file.matrix("output.weight", n_embd, len(words), gain=scale)
-    # The state's decay rates must be below zero or it grows without bound.
-    decay = -np.tile(np.arange(1, n_state + 1, dtype=np.float32), (n_inner, 1))
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
-        file.matrix(block + "ssm_in.weight", n_embd, 2 * n_inner)
-        file.normal(block + "ssm_conv1d.weight", (n_inner, n_conv), size=n_conv**-0.5)
-        file.vector(block + "ssm_conv1d.bias", n_inner)
-        file.matrix(block + "ssm_x.weight", n_inner, n_rank + 2 * n_state)
-        file.normal(block + "ssm_dt.weight", (n_inner, n_rank), size=n_rank**-0.5)
-        file.vector(block + "ssm_dt.bias", n_inner, mean=-2.0)
-        file.exact(block + "ssm_a", decay)
-        file.vector(block + "ssm_d", n_inner, mean=1.0)
-        file.matrix(block + "ssm_out.weight", n_inner, n_embd)
+        mamba_block(file, block, n_embd, n_inner, n_state, n_conv, n_rank)
     return file.finish()
+
+
+def mamba_block(file: WeightFile, block: str, n_embd: int, n_inner: int, n_state: int, n_conv: int, n_rank: int) -> None:
+    """What a mamba layer has beside its norm."""
+    # The state's decay rates must be below zero or it grows without bound.
+    decay = -np.tile(np.arange(1, n_state + 1, dtype=np.float32), (n_inner, 1))
+    file.matrix(block + "ssm_in.weight", n_embd, 2 * n_inner)
+    file.normal(block + "ssm_conv1d.weight", (n_inner, n_conv), size=n_conv**-0.5)
+    file.vector(block + "ssm_conv1d.bias", n_inner)
+    file.matrix(block + "ssm_x.weight", n_inner, n_rank + 2 * n_state)
+    file.normal(block + "ssm_dt.weight", (n_inner, n_rank), size=n_rank**-0.5)
+    file.vector(block + "ssm_dt.bias", n_inner, mean=-2.0)
+    file.exact(block + "ssm_a", decay)
+    file.vector(block + "ssm_d", n_inner, mean=1.0)
+    file.matrix(block + "ssm_out.weight", n_inner, n_embd)

@@ -11,7 +11,17 @@ from typing import Protocol
 import numpy as np
 
 from puna.engine.prefix import Node, PrefixTree, token_array
-from puna.llama.state import OtherPositions, Rows, State, StateFormatError, StateShape, cut, put_together, take_apart
+from puna.llama.state import (
+    OtherPositions,
+    Rows,
+    State,
+    StateFormatError,
+    StateShape,
+    count_streams,
+    cut,
+    put_together,
+    take_apart,
+)
 
 NODE_OVERHEAD = 700
 """Bytes of bookkeeping that a node costs beside its rows, its tail and its tokens; a bit more than was measured."""
@@ -113,6 +123,8 @@ class HostTier:
         self._order: OrderedDict[HeldNode, None] = OrderedDict()
         """What can fall out, by last use. A node follows all that lies below it, so the first has nothing below it; among
         checkpoints, which can fall out one by one, there is no such rule."""
+        self._n_stream = 1
+        """Of the context that states come from: what has its number of streams can be woken there as it is."""
         self.n_bytes = 0
         self.n_evicted = 0
 
@@ -186,7 +198,7 @@ class HostTier:
         assert self._shape is not None
         pieces = [step.value.rows for step in node.path() if step.value.rows is not None]
         tail = held.tail if held.tail is not None else EMPTY
-        return put_together(pieces, length, tail, self._shape)
+        return put_together(pieces, length, tail, self._shape, n_stream=self._n_stream)
 
     # keeping
 
@@ -255,6 +267,7 @@ class HostTier:
             rows, tail = take_apart(state, self._shape)
         except OtherPositions:
             return None, state, True
+        self._n_stream = count_streams(state, self._shape)
         if rows is not None and rows.count != n_tokens:
             raise StateFormatError(f"a state of {rows.count} cells for {n_tokens} tokens")
         return rows, tail.copy() if len(tail) else None, False

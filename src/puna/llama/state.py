@@ -174,8 +174,11 @@ def cut(rows: Rows, start: int, stop: int) -> State:
     return _gather([(rows, slice(start, stop))], transposed=rows.transposed)
 
 
-def put_together(pieces: Sequence[State], length: int, tail: State, shape: StateShape) -> State:
-    """A whole state of the first `length` cells of adjoining pieces, with a tail behind them."""
+def put_together(pieces: Sequence[State], length: int, tail: State, shape: StateShape, *, n_stream: int = 1) -> State:
+    """A whole state of the first `length` cells of adjoining pieces, with a tail behind them, for `n_stream` streams.
+
+    Raises `StateFormatError` when the pieces have fewer cells or do not go together.
+    """
     head = np.frombuffer(shape.head, np.uint8)
     if shape.cell == 0:
         return np.concatenate([head, tail])
@@ -188,7 +191,9 @@ def put_together(pieces: Sequence[State], length: int, tail: State, shape: State
         length -= take
     if length or not parts:
         raise StateFormatError("fewer rows than a state was to have")
-    return _gather(parts, transposed=parts[-1][0].transposed, before=np.concatenate([head, _words(1)]), behind=tail)
+    return _gather(
+        parts, transposed=parts[-1][0].transposed, before=np.concatenate([head, _words(n_stream)]), behind=_behind(n_stream, tail)
+    )
 
 
 def adapt(state: State, shape: StateShape, length: int, *, n_stream: int, transposed: bool) -> State:
@@ -210,8 +215,7 @@ def adapt(state: State, shape: StateShape, length: int, *, n_stream: int, transp
     elif old == n_stream and rows.transposed == transposed:
         return state
     before = np.concatenate([state[:HEAD], _words(n_stream)])
-    behind = np.concatenate([np.zeros(4 * (n_stream - 1), np.uint8), tail])
-    return _gather([(rows, kept)], transposed=transposed, before=before, behind=behind)
+    return _gather([(rows, kept)], transposed=transposed, before=before, behind=_behind(n_stream, tail))
 
 
 def stretch(state: State, shape: StateShape, length: int) -> State:
@@ -229,6 +233,11 @@ def stretch(state: State, shape: StateShape, length: int) -> State:
     heads = made[at + 4 : at + 4 + length * shape.cell].reshape(length, shape.cell)
     heads[:, :4] = np.arange(length, dtype=np.uint32).view(np.uint8).reshape(length, 4)
     return made
+
+
+def count_streams(state: State, shape: StateShape) -> int:
+    """How many streams the context has that a state is from."""
+    return _number(state, HEAD) if shape.cell else 1
 
 
 NOTHING = np.zeros(0, np.uint8)
@@ -274,6 +283,11 @@ def _table_head(kind: int, width: int, *, turned: bool) -> State:
         raise StateFormatError(f"values of type {kind} cannot be transposed")
     element = ELEMENTS[kind].itemsize
     return _words(kind, element, width // element)
+
+
+def _behind(n_stream: int, tail: State) -> State:
+    """What follows the cells when they are those of the first stream."""
+    return np.concatenate([np.zeros(4 * (n_stream - 1), np.uint8), tail])
 
 
 def _own_stream(state: State) -> tuple[int, int, int]:

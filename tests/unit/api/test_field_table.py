@@ -198,6 +198,14 @@ async def test_the_settings_tell_of_every_field() -> None:
             assert settings["context_shift"] is True
 
 
+@pytest.mark.parametrize("path", ROUTES)
+async def test_the_server_says_what_the_cache_is_for_requests_that_do_not(path: str) -> None:
+    engine = an_engine()
+    for fields, expected in (({}, (False, 64)), ({"cache_prompt": True, "n_cache_reuse": 0}, (True, 0))):
+        await ask(path, fields, engine, cache_prompt=False, cache_reuse=64)
+        assert (engine.last.cache_prompt, engine.last.n_cache_reuse) == expected
+
+
 # fields that show in the reply
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from puna.client.handle import EngineClient
-from puna.client.process import worker_environment
+from puna.client.process import MALLOC_TUNABLES, worker_environment
 from puna.config import EngineSettings
 from puna.errors import ContextExceeded, InvalidRequest, QueueFull, StartupError, Unavailable
 from puna.types import Generation, SlotState
@@ -341,6 +341,6 @@ async def test_stop_at_any_moment_of_a_restart(scenario: Scenario, turns: int) -
 def test_large_pages_unless_the_user_tunes_the_allocator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
-    assert worker_environment(EngineSettings(model="x"))["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=1"
+    assert worker_environment(EngineSettings(model="x"))["GLIBC_TUNABLES"] == MALLOC_TUNABLES
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0")
     assert worker_environment(EngineSettings(model="x"))["GLIBC_TUNABLES"] == "glibc.malloc.hugetlb=0"

@@ -182,6 +182,34 @@ def test_discarding_takes_all_that_is_suspicious_and_twice_is_harmless(kind: str
     assert (rig.found(1, 2, 3), rig.found(9, 9)) == (0, 1)
 
 
+@pytest.mark.parametrize("kind", ["plain", "window", "recurrent", "unknown"])
+def test_forgetting_leaves_what_others_have_in_common(kind: str) -> None:
+    rig = Rig(kind)
+    for tokens in ((1, 2), (1, 2, 3, 4), (1, 2, 3, 4, 5), (1, 2, 7)):
+        rig.put(*tokens)
+    rig.tier.forget((1, 2, 3, 4, 5))
+    rig.check()
+    assert [rig.found(*tokens, 0) for tokens in ((1, 2), (1, 2, 3, 4, 5), (1, 2, 7))] == [2, 2, 3]
+    rig.tier.forget((1, 2))
+    rig.tier.forget((9,))
+    rig.check()
+    assert rig.found(1, 2, 7, 0) == 3
+
+
+@pytest.mark.parametrize("kind", ["plain", "window", "recurrent", "unknown"])
+def test_entries_are_all_that_rests_the_newest_first(kind: str) -> None:
+    rig = Rig(kind)
+    for tokens in ((1, 2), (1, 2, 3), (4,)):
+        rig.put(*tokens)
+    rig.tier.covers((1, 2, 3))
+    told = []
+    for key, stored, state in rig.tier.entries():
+        assert key == b""
+        np.testing.assert_array_equal(state, rig.state(stored))
+        told.append(stored)
+    assert told == ([(1, 2, 3), (4,)] if kind == "plain" else [(1, 2, 3), (4,), (1, 2)])
+
+
 def test_a_state_of_another_length_is_refused() -> None:
     rig = Rig("plain")
     with pytest.raises(StateFormatError, match="3 cells for 4 tokens"):
@@ -215,7 +243,7 @@ def test_the_forms_of_values_mix() -> None:
 KEYS = st.sampled_from([b"", b"a", b"b"])
 TOKENS = st.lists(st.integers(0, 3), min_size=1, max_size=7).map(tuple)
 OPERATIONS = st.lists(
-    st.tuples(st.sampled_from(["put", "put", "put", "find", "covers", "evict", "discard"]), KEYS, TOKENS), max_size=40
+    st.tuples(st.sampled_from(["put", "put", "put", "find", "covers", "evict", "discard", "forget"]), KEYS, TOKENS), max_size=40
 )
 
 
@@ -234,6 +262,9 @@ def test_random_operations(kind: str, capacity: int, operations: list[tuple[str,
             assert rig.tier.covers(tokens, key) == (rig.found(*tokens, 9, key=key) == len(tokens))
         elif what == "evict" and rig.tier._order:
             rig.tier._evict(next(node for node in rig.tier._order if kind != "plain" or not node.children))
+        elif what == "forget":
+            rig.tier.forget(tokens, key)
+            assert not rig.tier.covers(tokens, key) or any(len(one) > len(tokens) for other, one in ever if other == key)
         elif what == "discard" and (found := rig.tier.find(tokens, key)):
             rig.tier.discard(found)
         else:

@@ -1,0 +1,57 @@
+"""A decoder with both kinds of memory: layers with a running state, and layers with attention (jamba)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.tiny.attention import SCALE, VocabKind, attention, describe, feed_forward, make_vocab
+from tests.tiny.recurrent import mamba_block
+from tests.tiny.vocab import CHATML, Vocab
+from tests.tiny.weights import FileType, WeightFile
+
+
+def write_jamba(
+    path: Path,
+    *,
+    seed: int = 0,
+    n_layer: int = 4,
+    n_embd: int = 64,
+    n_head: int = 4,
+    n_head_kv: int = 2,
+    n_state: int = 16,
+    n_conv: int = 4,
+    n_ctx_train: int = 2048,
+    vocab: VocabKind | Vocab = "spm",
+    chat_template: str | None = CHATML,
+    scale: float = SCALE,
+    file_type: FileType = "f32",
+) -> Path:
+    """Write a jamba decoder, whose every second layer has attention, and return `path`."""
+    words = make_vocab(vocab)
+    n_inner, n_rank = 2 * n_embd, max(1, n_embd // 16)
+    n_ff, n_head_dim = 2 * n_embd, n_embd // n_head
+    file = WeightFile(path, "jamba", seed=seed, file_type=file_type)
+    heads = [n_head_kv if i % 2 else 0 for i in range(n_layer)]
+    describe(file, words, "tiny jamba", chat_template, n_layer, n_embd, n_ff, n_head, heads, n_ctx_train)
+    writer = file.writer
+    writer.add_ssm_conv_kernel(n_conv)
+    writer.add_ssm_inner_size(n_inner)
+    writer.add_ssm_state_size(n_state)
+    writer.add_ssm_time_step_rank(n_rank)
+
+    file.table("token_embd.weight", len(words), n_embd)
+    file.vector("output_norm.weight", n_embd, mean=1.0)
+    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    for i in range(n_layer):
+        block = f"blk.{i}."
+        file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
+        if heads[i]:
+            attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+        else:
+            mamba_block(file, block, n_embd, n_inner, n_state, n_conv, n_rank)
+            file.vector(block + "ssm_dt_norm.weight", n_rank, mean=1.0)
+            file.vector(block + "ssm_b_norm.weight", n_state, mean=1.0)
+            file.vector(block + "ssm_c_norm.weight", n_state, mean=1.0)
+        file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
+        feed_forward(file, block, n_embd, n_ff)
+    return file.finish()
