@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from puna.chat.capabilities import Capabilities
 from puna.chat.messages import Message, check_messages
-from puna.chat.tool_history import SEPARATOR, ToolTexts, bridge_history, describe_tools
-
-GENERIC = ToolTexts()
+from puna.chat.tool_history import SEPARATOR, bridge_history, describe_tools
+from puna.chat.tool_texts import GENERIC, ToolTexts
 
 
 def prepare(

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from puna.chat.disguise import Disguise
 from puna.chat.formats.thoughts import thinking_of
 from puna.chat.messages import Message
-from puna.chat.prepare import GENERIC, prepare
+from puna.chat.prepare import prepare
 from puna.chat.special import SpecialTexts
 from puna.chat.template import ChatTemplate
-from puna.chat.tool_history import ToolTexts, complete_tools
+from puna.chat.tool_history import complete_tools
+from puna.chat.tool_texts import GENERIC, ToolTexts
 from puna.chat.values import as_template_value
 from puna.errors import InvalidRequest
 
@@ -118,6 +119,8 @@ class _Job:
         self._last = prepared[-1]
         self._disguise = Disguise(special, [template.source, template.bos_token, template.eos_token, values, tools, kwargs])
         own = {"<think>", "</think>"} if capabilities.reasoning == "content" else set()
+        if not capabilities.tool_calls:
+            own |= texts.marks
         self._kept = (template.inspected | own) & special.texts
         self._values = [self._hide(value) for value in values]
         self._tools = self._disguise.hide(tools) if tools else capabilities.empty_tools

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from puna.chat.capabilities import Capabilities
-from puna.chat.formats.generic import calls_text, result_text, tools_text
 from puna.chat.formats.plan import Tool
 from puna.chat.messages import Message, ToolCall
+from puna.chat.tool_texts import ToolTexts
 
 SEPARATOR = "\n\n"
-
-
-class ToolTexts(msgspec.Struct, frozen=True, kw_only=True):
-    """How tools, calls and results are written where a template does not write them."""
-
-    tools: Callable[[Sequence[Tool]], str] = tools_text
-    """What the model is told about tools, in a system message."""
-    calls: Callable[[Sequence[ToolCall]], str] = calls_text
-    """Calls as the model wrote them."""
-    result: Callable[[str, str | None], str] = result_text
-    """What a tool gave back, with the tool's name if that is known, in a user's message."""
 
 
 def bridge_history(messages: Sequence[Message], capabilities: Capabilities, texts: ToolTexts) -> list[Message]:
@@ -34,7 +22,8 @@ def bridge_history(messages: Sequence[Message], capabilities: Capabilities, text
     linked = list(_linked(messages))
     if not capabilities.any_tool_call_id:
         linked = [_with_short_ids(message) for message in linked]
-    if not capabilities.tool_calls:
+    foreign = not capabilities.tools and not texts.own
+    if foreign or not capabilities.tool_calls:
         linked = [_calls_as_text(message, texts) for message in linked]
     elif not capabilities.parallel_tool_calls:
         linked = list(_one_call_a_turn(linked))
@@ -44,7 +33,7 @@ def bridge_history(messages: Sequence[Message], capabilities: Capabilities, text
         linked = list(_filled(linked, capabilities.filler))
     if not capabilities.reasoning_with_text:
         linked = [_text_as_reasoning(message) for message in linked]
-    if not capabilities.tool_results or not (capabilities.tools or capabilities.tool_calls):
+    if foreign or not capabilities.tool_results:
         linked = list(_results_as_text(linked, texts))
     return linked
 

@@ -13,7 +13,7 @@ import msgspec
 from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
 from puna.chat.events import CallArguments, CallBegin, Event, Reasoning, Text
 from puna.chat.formats.plan import Format, Tool
-from puna.chat.formats.table import choose_format
+from puna.chat.tool_texts import format_of, texts_of
 from puna.service.ports import Tokenizer
 from puna.service.prompts import at_least_one, tokenize_text
 
@@ -73,8 +73,7 @@ class ChatRenderer:
     @cached_property
     def format(self) -> Format:
         """How the template's family writes reasoning and calls."""
-        source = self.template.source
-        return choose_format(source) if self.template.capabilities.tools else choose_format(source, "generic")
+        return format_of(self.template)
 
     def reasoning_variables(self, enabled: bool | None, effort: str | None) -> dict[str, Any]:
         """What the template is told of whether and how much to think, under the names that it reads."""
@@ -97,6 +96,7 @@ class ChatRenderer:
             add_generation_prompt=conversation.add_generation_prompt,
             continue_final_message=conversation.continue_final_message,
             kwargs=conversation.kwargs,
+            texts=texts_of(self.format),
         )
 
     async def tokenize(self, rendered: Rendered) -> tuple[int, ...]:

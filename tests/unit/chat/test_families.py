@@ -7,6 +7,7 @@ import json
 import pytest
 
 from puna.chat import ChatTemplate, Message, SpecialTexts, ToolCall, render_chat
+from puna.chat.tool_texts import format_of, texts_of
 from tests.unit.chat.conversations import CASES, TOOLS, adding, calling, result, thinking, weather
 from tests.unit.chat.helpers import assistant, each_template, real, system, user
 
@@ -14,7 +15,9 @@ NONE = SpecialTexts()
 
 
 def shown(template: ChatTemplate, *messages: Message, tools: bool = True) -> str:
-    return render_chat(template, messages, special_tokens=NONE, tools=TOOLS if tools else None).text
+    return render_chat(
+        template, messages, special_tokens=NONE, texts=texts_of(format_of(template)), tools=TOOLS if tools else None
+    ).text
 
 
 def in_order(text: str, *parts: str) -> bool:
@@ -29,8 +32,9 @@ def in_order(text: str, *parts: str) -> bool:
 
 @each_template
 def test_every_conversation_renders(name: str) -> None:
+    template = real(name)
     for messages, tools in CASES.values():
-        text = render_chat(real(name), messages, special_tokens=NONE, tools=tools).text
+        text = render_chat(template, messages, special_tokens=NONE, texts=texts_of(format_of(template)), tools=tools).text
         last = messages[-1].text.strip().splitlines()[-1]
         assert last in text or json.dumps(last, ensure_ascii=False)[1:-1] in text
 
@@ -77,12 +81,21 @@ def test_reasoning_is_shown_where_the_template_reads_it(name: str) -> None:
     looking = calling(weather("Oslo"), text="Let me look", reasoning="THEY-WANT-OSLO")
     turns = [user("weather?"), looking, result("cold", "call_weather_1")]
     kwargs = template.capabilities.thinking(True)
-    text = render_chat(template, turns, special_tokens=NONE, tools=TOOLS, kwargs=kwargs).text
+    text = render_chat(template, turns, special_tokens=NONE, texts=texts_of(format_of(template)), tools=TOOLS, kwargs=kwargs).text
     reread = render_chat(
-        template, [user("a"), thinking("b", "THEY-WANT-OSLO")], special_tokens=NONE, add_generation_prompt=False, kwargs=kwargs
+        template,
+        [user("a"), thinking("b", "THEY-WANT-OSLO")],
+        special_tokens=NONE,
+        texts=texts_of(format_of(template)),
+        add_generation_prompt=False,
+        kwargs=kwargs,
     ).text
     again = render_chat(
-        template, [user("a"), thinking("b", "THEY-WANT-OSLO"), user("c")], special_tokens=NONE, kwargs=kwargs
+        template,
+        [user("a"), thinking("b", "THEY-WANT-OSLO"), user("c")],
+        special_tokens=NONE,
+        texts=texts_of(format_of(template)),
+        kwargs=kwargs,
     ).text
     assert ("THEY-WANT-OSLO" in text + reread + again) is (template.capabilities.reasoning is not None)
     assert "Oslo" in text and "cold" in text

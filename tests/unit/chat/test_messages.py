@@ -113,7 +113,7 @@ def test_no_messages_are_refused() -> None:
 
 def test_old_function_role_is_a_tool() -> None:
     old = Message(role="function", name="f", content="b")
-    knows_calls = LOOP.replace("]{%", "{{ m.tool_calls|tojson if m.tool_calls }}]{%")
+    knows_calls = "{{ tools|tojson if tools }}" + LOOP.replace("]{%", "{{ m.tool_calls|tojson if m.tool_calls }}]{%")
     assert text(made(knows_calls), user("a"), old) == "[user:a][tool:b]"
     assert text(made(LOOP), user("a"), old) == "[user:a][user:Result of f:\nb]"
 

@@ -21,8 +21,14 @@ def generic(thinking: Thinking | None = None) -> Description:
     return Description(name="generic", thinking=thinking, calls=CALLS)
 
 
-def tools_text(tools: Sequence[Tool], *, required: bool = False, parallel: bool = True) -> str:
-    """What the model is told about tools, for a system message. `required` is whether it has to call one."""
+EXAMPLE = '<tool_call>\n{"name": "function name", "arguments": {"argument": "value"}}\n</tool_call>'
+
+
+def tools_text(tools: Sequence[Tool], *, required: bool = False, parallel: bool = True, example: str = EXAMPLE) -> str:
+    """What the model is told about tools, for a system message.
+
+    `required` is whether it has to call one, `example` how a call is written.
+    """
     listed = "\n".join(
         json.dumps({"name": tool.name, "description": tool.description, "parameters": tool.parameters}, ensure_ascii=False)
         for tool in tools
@@ -31,8 +37,7 @@ def tools_text(tools: Sequence[Tool], *, required: bool = False, parallel: bool 
     several = " Several calls may follow each other." if parallel else " Make one call at a time."
     return (
         f"You can call these functions, described by JSON schemas:\n\n{listed}\n\n{when} A call is written like this, with "
-        f'nothing after it:\n\n<tool_call>\n{{"name": "function name", "arguments": {{"argument": "value"}}}}\n</tool_call>'
-        f"\n\n{several.strip()} The function's result is then given to you."
+        f"nothing after it:\n\n{example}\n\n{several.strip()} The function's result is then given to you."
     )
 
 
