@@ -18,7 +18,6 @@ MODELS = [
     ("tiny_gemma3", "split"),
     ("tiny_gemma3", "unified"),
     ("tiny_mamba", "unified"),
-    ("tiny_jamba", "split"),
 ]
 
 
