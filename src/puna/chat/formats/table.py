@@ -17,6 +17,7 @@ from puna.chat.formats.families.kimi import KIMI_K3, kimi_k2
 from puna.chat.formats.families.llama3 import LLAMA3
 from puna.chat.formats.families.minimax import MINIMAX_M1, MINIMAX_M2, MINIMAX_M3
 from puna.chat.formats.families.mistral import NEMO, mistral
+from puna.chat.formats.families.muse import Muse
 from puna.chat.formats.families.nemotron import NEMOTRON_V2
 from puna.chat.formats.families.qwen_xml import qwen_xml
 from puna.chat.formats.families.seed_oss import SEED_OSS
@@ -57,6 +58,7 @@ TABLE: tuple[Family, ...] = (
     Family("mistral", ("[TOOL_CALLS]", "[ARGS]"), described(mistral)),
     Family("mistral-nemo", ("[TOOL_CALLS]",), described(lambda source: NEMO)),
     Family("llama3", ("<|start_header_id|>", '{"name": function name, "parameters":'), described(lambda source: LLAMA3)),
+    Family("muse", ("<atem:function_calls>", "<|eom|>", "to=self"), lambda source: Muse()),
     Family("kimi-k3", ("<|open|>", "<|close|>", "<|sep|>"), described(lambda source: KIMI_K3)),
     Family(
         "kimi-k2",

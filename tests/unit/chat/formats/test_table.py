@@ -59,6 +59,7 @@ SPOKEN = {
     "mistralai-Ministral-3-14B-Reasoning-2512": "mistral",
     "mistralai-Mistral-Nemo-Instruct-2407": "mistral-nemo",
     "moonshotai-Kimi-K2": "kimi-k2",
+    "muse-glimmer": "muse",
     "openai-gpt-oss-120b": "gpt-oss",
     "poolside-Laguna-S-2.1": "glm",
     "poolside-Laguna-XS-2.1": "glm",
