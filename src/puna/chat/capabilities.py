@@ -24,6 +24,7 @@ _SWITCHES: tuple[tuple[str, Any, Any], ...] = (
     ("reasoning", True, False),
     ("thinking_mode", "enabled", "disabled"),
     ("thinking_budget", -1, 0),
+    ("reasoning_effort", "high", "no_think"),
 )
 """Variables by which families turn thinking on and off, with the values that do."""
 
@@ -262,7 +263,7 @@ class Capabilities:
     def _switch(self) -> tuple[str, Any, Any] | None:
         user = [self._text("user", USER)]
         for name, on, off in _SWITCHES:
-            if name not in self._template.variables:
+            if name not in self._template.variables or (isinstance(off, str) and off not in self._template.constants):
                 continue
             texts = [self._probe.attempt(user, self.empty_tools, **{name: value}) for value in (on, off)]
             if None not in texts and texts[0] != texts[1]:
