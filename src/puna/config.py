@@ -149,8 +149,42 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each request is logged: method, path, status, time."""
 
 
+class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which models a server has besides its first one, and how many of them may be loaded."""
+
+    fim_model: str = ""
+    """Path of the model that fills gaps."""
+    embedding_model: str = ""
+    rerank_model: str = ""
+    models_dir: str = ""
+    """Folder of GGUF files, each a model under its file's name."""
+    catalogue: str = ""
+    """TOML or INI file of models with flags of their own."""
+    most: int = 4
+    """Most models that are loaded at once; 0 for no limit."""
+    memory: int = 0
+    """Most bytes that loaded models may take; 0 for a share of the machine's memory, -1 for no limit."""
+    autoload: bool = True
+    """Whether a request loads the model that it names."""
+    sleep_idle: float = 0.0
+    """Seconds without a request after which a model is unloaded; 0 for never."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more to look after than one model that stays."""
+        return bool(
+            self.fim_model
+            or self.embedding_model
+            or self.rerank_model
+            or self.models_dir
+            or self.catalogue
+            or self.sleep_idle > 0
+        )
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """One server with one model."""
+    """One server and its first model."""
 
     engine: EngineSettings
     server: ServerSettings = ServerSettings()
+    models: ModelsSettings = ModelsSettings()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware import Middleware
+from starlette.types import ASGIApp
 
 from puna import __version__
 from puna.api.anthropic import routes as anthropic
@@ -36,10 +38,17 @@ from puna.service.service import Service
 DESCRIPTION = "A local LLM server for GGUF models. Unknown fields are ignored; null is the same as leaving a field out."
 
 
-def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | None = None) -> FastAPI:
+def create_app(
+    engine: Engine,
+    settings: ServerSettings,
+    grammars: Preparer | None = None,
+    *,
+    models: Callable[[ASGIApp], ASGIApp] | None = None,
+) -> FastAPI:
     """The app that serves one engine. Works while the model still loads: model routes then answer 503.
 
-    `grammars` prepares constraints; without it threads of this process do.
+    `grammars` prepares constraints; without it threads of this process do. `models` is a middleware for servers of several
+    models: it answers what is about a model.
 
     The `Service` is found at `app.state.service`, for whoever has to tell it that the server is shutting down.
     """
@@ -53,6 +62,8 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
         Middleware(ErrorBoundary),
         Middleware(ResumableStreams, recordings=recordings),
     ]
+    if models is not None:
+        middleware.append(Middleware(models))
     if settings.request_log:
         middleware.insert(0, Middleware(RequestLog))
     app = FastAPI(
@@ -78,6 +89,13 @@ def create_app(engine: Engine, settings: ServerSettings, grammars: Preparer | No
     app.include_router(rerank.rerank_router(service))
     app.include_router(page_router())
     _document_bodies(app)
+    return app
+
+
+def create_inner_app(engine: Engine, settings: ServerSettings, grammars: Preparer | None = None) -> FastAPI:
+    """The same without what guards it: the app of one model of several, behind another app that does so."""
+    app = create_app(engine, settings, grammars)
+    app.user_middleware.clear()
     return app
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from puna.config import EngineSettings, ServerSettings, Settings
+from puna.config import EngineSettings, ModelsSettings, ServerSettings, Settings
 from puna.errors import StartupError
 from puna.settings import environment as environment_source
 from puna.settings import file as file_source
@@ -18,6 +18,7 @@ from puna.settings import templates
 from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
+from puna.settings.models import MODELS_OPTIONS
 from puna.settings.option import Given
 from puna.settings.pooling import POOLING_OPTIONS
 from puna.settings.preset import PRESET_OPTIONS, PRESETS
@@ -35,6 +36,7 @@ OPTIONS = (
     *CACHE_OPTIONS,
     *POOLING_OPTIONS,
     *SERVER_OPTIONS,
+    *MODELS_OPTIONS,
     *REASONING_OPTIONS,
     *SAMPLING_OPTIONS,
     *LOG_OPTIONS,
@@ -48,6 +50,8 @@ class Loaded:
     settings: Settings
     """`settings.engine.model` is empty when no source named a model."""
     notes: tuple[str, ...]
+    found: Mapping[str, Found] = field(default_factory=dict, repr=False, compare=False)
+    """What all sources together say."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,26 @@ def load(arguments: Sequence[str], environment: Mapping[str, str]) -> Loaded:
     if preset := found.get("load.preset"):
         for target, value in PRESETS[str(preset.value)].items():
             found.setdefault(target, Found(value, preset.origin, preset.option))
-    return Loaded(_settings(found), (*from_environment.notes, *from_flags.notes))
+    return Loaded(_settings(found), (*from_environment.notes, *from_flags.notes), found)
+
+
+def variant(loaded: Loaded, given: Iterable[Given]) -> Settings:
+    """The settings of another model of the same server: those that are not about one model, and over them the given ones.
+
+    Raises `StartupError` as `load` does.
+    """
+    shared = {
+        target: one for target, one in loaded.found.items() if target not in OF_ONE_MODEL and not target.startswith("models.")
+    }
+    return _settings({**shared, **_merge([given])})
+
+
+OF_ONE_MODEL = frozenset([
+    "engine.model", "server.alias", "engine.lora", "engine.lora_init_without_apply", "engine.control_vectors",
+    "engine.control_vector_layers", "engine.embeddings", "engine.reranking", "engine.pooling", "engine.attention",
+    "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
+])  # fmt: skip
+"""Targets that other models do not inherit."""
 
 
 def _merge(sources: Iterable[Iterable[Given]]) -> dict[str, Found]:
@@ -116,7 +139,7 @@ def _settings(found: Mapping[str, Found]) -> Settings:
     kwargs = found.get("load.chat_template_kwargs")
     server["chat_template_kwargs"] = json.loads(str(kwargs.value)) if kwargs else {}
     engine.setdefault("model", "")
-    settings = msgspec.convert({"engine": engine, "server": server}, Settings)
+    settings = msgspec.convert({"engine": engine, "server": server, "models": _section(found, "models")}, Settings)
     _check(settings, found)
     return settings
 
@@ -174,5 +197,6 @@ def _check(settings: Settings, found: Mapping[str, Found]) -> None:
 DEFAULTS: Mapping[str, object] = {
     **{f"engine.{name}": value for name, value in msgspec.structs.asdict(EngineSettings(model="")).items()},
     **{f"server.{name}": value for name, value in msgspec.structs.asdict(ServerSettings()).items()},
+    **{f"models.{name}": value for name, value in msgspec.structs.asdict(ModelsSettings()).items()},
 }
 """Target to default, for the help."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from puna.errors import StartupError
@@ -34,15 +34,23 @@ def read(path: str, origin: str, options: Iterable[Option]) -> Arguments:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StartupError(f"{path}: not valid TOML: {error}") from error
+    return Arguments(tuple(values(content, text, path, options)), ())
+
+
+def values(content: Mapping[str, object], text: str, path: str, options: Iterable[Option], *, inside: str = "") -> list[Given]:
+    """The values of one table, which stands in the file's text after a line that has `inside`.
+
+    Raises `StartupError` naming the file and line of what is wrong.
+    """
     known = {option.name: option for option in options if option.target != "load.config"}
     given: list[Given] = []
     for key, value in content.items():
-        place = f"{path} line {_line(text, key)} ({key})"
+        place = f"{path} line {_line(text, key, inside)} ({key})"
         option = known.get(key.replace("_", "-"))
         if option is None:
             raise StartupError(f"{place}: there is no such option{nearest(key.replace('_', '-'), known)}")
         given.append(Given(option, _as_text(value, place), place))
-    return Arguments(tuple(given), ())
+    return given
 
 
 def _as_text(value: object, place: str) -> str:
@@ -55,7 +63,9 @@ def _as_text(value: object, place: str) -> str:
     raise StartupError(f"{place}: expected a number, a text, true or false, or a list of texts")
 
 
-def _line(text: str, key: str) -> int:
+def _line(text: str, key: str, inside: str = "") -> int:
     """The line that gives this key its value; the parser itself does not tell."""
     form = re.compile(rf"""\s*(["']?){re.escape(key)}\1\s*=|\s*\[\s*{re.escape(key)}\s*\]""")
-    return next((number for number, line in enumerate(text.splitlines(), 1) if form.match(line)), 1)
+    lines = text.splitlines()
+    begin = next((number for number, line in enumerate(lines) if inside and line.strip().startswith("[") and inside in line), 0)
+    return next((number for number, line in enumerate(lines[begin:], begin + 1) if form.match(line)), begin + 1)

@@ -34,7 +34,6 @@ NO_DOWNLOAD = "puna does not download models yet; fetch the file yourself and pa
 NO_MEDIA = "images and audio are not there yet; leave the flag out to serve text"
 IN_REQUEST = "send it as a field of the request instead"
 NO_THREAD_PLACING = "use taskset or numactl to place the process, or -t to limit its threads"
-NO_ROUTER = "puna serves one model a process; start one for each, on its own --port"
 NO_UI = "there is no web page to serve or to configure; the interactive API page is at /docs"
 
 HARMLESS = (
@@ -84,9 +83,6 @@ UNSUPPORTED = (
     _unsupported("--rpc", 1, "puna does not spread a model over machines; leave the flag out"),
     _unsupported("--swa-full", 0, "sliding windows keep their own size; leave the flag out"),
     _unsupported("--hf-repo -hf -hfr --hf-file -hff --hf-token -hft --model-url -mu --docker-repo -dr", 1, NO_DOWNLOAD),
-    _unsupported("--models-dir --models-preset --models-max", 1, NO_ROUTER),
-    _unsupported("--models-autoload", 0, NO_ROUTER),
-    _unsupported("--sleep-idle-seconds", 1, "a loaded model stays loaded; leave the flag out"),
     _unsupported("--ssl-key-file --ssl-cert-file", 1, "puna speaks plain HTTP; put a proxy such as Caddy or nginx before it"),
     _unsupported("--api-prefix", 1, "routes have no prefix; let a proxy add one"),
     _unsupported("--path --ui-config --webui-config --ui-config-file --webui-config-file", 1, NO_UI),

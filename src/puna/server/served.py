@@ -1,0 +1,51 @@
+"""One model of several with all that serves it: engine, app, grammar checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.types import ASGIApp
+
+from puna.client.handle import EngineClient
+from puna.client.tokenizer import load_tokenizer
+from puna.errors import NotSupported, StartupError
+from puna.llama.vocab import Vocab
+from puna.log import logger
+from puna.models.catalogue import Entry
+from puna.server.app import create_inner_app
+from puna.service.grammars import ProcessPreparer
+from puna.service.service import Service
+
+
+class ServedModel:
+    """A model that is loaded once; after `unload` it is of no use any more."""
+
+    def __init__(self, entry: Entry) -> None:
+        settings = entry.settings
+        self.engine: EngineClient[Vocab] = EngineClient(settings.engine, load_tokenizer, max_queue=settings.server.max_queue)
+        app = create_inner_app(self.engine, settings.server, ProcessPreparer())
+        self.app: ASGIApp = app
+        self.service: Service = app.state.service
+        self._template_is_chosen = bool(settings.server.chat_template)
+
+    async def load(self, on_loading: Callable[[float], None]) -> None:
+        """Load the model and what a first request would have to wait for. Raises `StartupError`."""
+        await self.engine.start(on_loading)
+        if self.service.facts.has_decoder:
+            try:
+                await asyncio.to_thread(lambda: self.service.chat.capabilities)
+            except NotSupported as error:
+                if self._template_is_chosen:
+                    raise StartupError(error.message) from error
+                logger.warning("%s", error.message)
+        facts = self.service.facts
+        logger.info("%s: %s, %d slots of %d tokens", self.service.model, facts.description, facts.n_slots, facts.n_ctx)
+
+    async def unload(self, grace: float) -> None:
+        """End the worker; answers that still run have `grace` seconds."""
+        self.service.drain()
+        if grace > 0 and self.engine.in_flight:
+            await self.engine.drain(grace)
+        await self.engine.stop()
+        await self.service.aclose()
