@@ -170,16 +170,14 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without a request after which a model is unloaded; 0 for never."""
 
     @property
+    def named(self) -> bool:
+        """Whether there are models besides the first one."""
+        return bool(self.fim_model or self.embedding_model or self.rerank_model or self.models_dir or self.catalogue)
+
+    @property
     def several(self) -> bool:
         """Whether there is more to look after than one model that stays."""
-        return bool(
-            self.fim_model
-            or self.embedding_model
-            or self.rerank_model
-            or self.models_dir
-            or self.catalogue
-            or self.sleep_idle > 0
-        )
+        return self.named or self.sleep_idle > 0
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ class Server:
         self.env.update(env or {})
         self.client = httpx.Client(base_url=self.url, timeout=30.0, trust_env=False)
         self.first_worker = 0
-        """The worker's process id when the server had started."""
+        """The worker's process id when the server had started; 0 for none, where models are loaded later."""
         self._process: subprocess.Popen[bytes] | None = None
         self._family: set[int] = set()
 
@@ -84,7 +84,7 @@ class Server:
             assert code is None, f"the server ended with code {code}:\n{self.log[-4000:]}"
             assert time.monotonic() < end, f"not ready after {timeout} s:\n{self.log[-4000:]}"
             time.sleep(0.02)
-        (self.first_worker,) = self.worker_pids()
+        self.first_worker = next(iter(self.worker_pids()), 0)
 
     def healthy(self) -> bool:
         try:

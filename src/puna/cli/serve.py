@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from puna import gguf, settings
 from puna.cli.model import NO_MODEL, with_model
@@ -26,13 +27,16 @@ def run(arguments: Sequence[str]) -> int:
         print(settings.option_help(min(120, shutil.get_terminal_size((100, 24)).columns)))
         return 0
     loaded = settings.load(arguments, os.environ)
-    chosen = with_model(loaded.settings)
-    if not chosen.engine.model:
+    if not loaded.settings.models.named:
+        loaded = replace(loaded, settings=with_model(loaded.settings))
+    chosen = loaded.settings
+    if not chosen.engine.model and not chosen.models.named:
         raise StartupError(NO_MODEL)
-    gguf.check_start(chosen.engine.model)
+    if chosen.engine.model:
+        gguf.check_start(chosen.engine.model)
     for note in loaded.notes:
         print(f"puna: {note}", file=sys.stderr)
     # imported late: a wrong flag is reported at once, without waiting for the web framework
     from puna.server.run import run as run_server
 
-    return run_server(chosen)
+    return run_server(loaded)

@@ -15,6 +15,7 @@ from puna.api.errors import error_body, error_headers
 from puna.api.replies import EventStream, Json
 from puna.errors import InvalidRequest, NotFound, PunaError, Unavailable
 from puna.models.catalogue import Entry, Job
+from puna.server.asgi import header
 from puna.server.jobs import job_of, may_load
 from puna.server.models_routes import Models, model_object, models_object, news_frames
 
@@ -100,7 +101,8 @@ class Dispatcher:
         name: str | None = _query(scope, "model")
         if method == "POST":
             raw = await body.read(Request(scope, receive), self._max_body)
-            name = name or _model_in(raw)
+            if not (header(scope, b"content-type") or "").startswith("multipart/"):
+                name = name or _model_in(raw)
             receive = _again(raw, receive)
         entry = self._models.catalogue.choose(name, job)
         if not (may_load(method, path) and self._autoload) and self._models.loaded(entry) is None:
@@ -115,10 +117,11 @@ def _query(scope: Scope, name: str) -> str:
 
 
 def _model_in(raw: bytes) -> str | None:
-    """The model that a body names. What is wrong with the body is for the model's own app to say."""
+    """The model that a body names. Raises `InvalidRequest` for one that is no JSON object."""
     try:
         named = msgspec.json.decode(raw, type=_Named)
     except (msgspec.DecodeError, UnicodeDecodeError):
+        body.parse(raw)  # says what is wrong; what it still can read names no model
         return None
     return named.model if isinstance(named.model, str) and named.model else None
 

@@ -14,7 +14,7 @@ _POST: dict[str, Job] = {
     **dict.fromkeys(["/apply-template", "/v1/audio/transcriptions"], "text"),
     "/infill": "infill",
     **dict.fromkeys(["/embedding", "/embeddings", "/v1/embeddings"], "embedding"),
-    **dict.fromkeys(["/rerank", "/reranking", "/v1/rerank", "/v1/reranking", "/v2/rerank"], "rerank"),
+    **dict.fromkeys(["/rerank", "/reranking", "/v1/rerank", "/v1/reranking", "/v2/rerank", "/v1/v2/rerank"], "rerank"),
     **dict.fromkeys(["/tokenize", "/detokenize", "/lora-adapters"], "tokens"),
     **dict.fromkeys(["/extras/tokenize", "/extras/tokenize/count", "/extras/detokenize"], "tokens"),
 }

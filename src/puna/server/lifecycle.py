@@ -13,6 +13,7 @@ from typing import Protocol
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from puna.config import ServerSettings
 from puna.errors import NotSupported, StartupError
@@ -62,12 +63,19 @@ class HttpServer(uvicorn.Server):
 class Lifecycle:
     """One server's life. The socket answers from the start: with 503 until the model is there."""
 
-    def __init__(self, engine: ServedEngine, settings: ServerSettings, listening: socket.socket) -> None:
-        """`listening` is bound already, so that a taken port is known before a model is loaded."""
+    def __init__(
+        self,
+        engine: ServedEngine,
+        settings: ServerSettings,
+        listening: socket.socket,
+        models: Callable[[ASGIApp], ASGIApp] | None = None,
+    ) -> None:
+        """`listening` is bound already, so that a taken port is known before a model is loaded. `models` is a middleware that
+        answers what is about one of several models."""
         self._engine = engine
         self._settings = settings
         self._socket = listening
-        app: FastAPI = create_app(engine, settings, ProcessPreparer())
+        app: FastAPI = create_app(engine, settings, ProcessPreparer(), models=models)
         self._service: Service = app.state.service
         self._recordings: Recordings = app.state.recordings
         self._http = HttpServer(http_config(app))
@@ -117,6 +125,9 @@ class Lifecycle:
     async def _load(self) -> None:
         logger.info("loading the model; %s answers already", self.url)
         await self._engine.start(LoadingReport())
+        if self._engine.facts is None:  # there are several models, each of which has said what it is
+            logger.info("ready at %s", self.url)
+            return
         facts = self._service.facts
         if facts.has_decoder:
             await self._prepare_chat()

@@ -49,7 +49,6 @@ HARMLESS = (
     _harmless("--no-webui --no-ui"),
     _harmless("--cache-idle-slots --clear-idle"),
     _harmless("--no-mmproj --no-mmproj-auto"),
-    _harmless("--no-models-autoload"),
     _harmless("--escape -e --no-escape"),
     _harmless("--special -sp"),
     _harmless("--check-tensors", advice="tensors are not checked one by one; `puna doctor` checks the file's size"),

@@ -1,0 +1,71 @@
+"""Several models behind one port, with real workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests import tiny
+from tests.e2e.server import Server
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("models")
+    for name in ("alpha", "beta"):
+        tiny.write_llama(made / f"{name}.gguf")
+    tiny.write_bert(made / "vectors.gguf")
+    (made / "bad.gguf").write_bytes(b"this is no model")
+    whole = (made / "alpha.gguf").read_bytes()
+    (made / "cut.gguf").write_bytes(whole[: len(whole) * 2 // 3])
+    return made
+
+
+def ask(http: httpx.Client, model: str) -> httpx.Response:
+    return http.post("/completion", json={"prompt": "a", "n_predict": 3, "model": model, "ignore_eos": True})
+
+
+def states(http: httpx.Client) -> dict[str, str]:
+    return {one["id"]: one["status"]["value"] for one in http.get("/models").json()["data"]}
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_models_come_and_go(folder: Path) -> None:
+    flags = ("--models-dir", str(folder), "--models-max", "2", "--sleep-idle-seconds", "3")
+    with Server(None, *flags, log=folder / "log") as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        assert set(states(http)) == {"alpha", "beta", "vectors", "cut"} and set(states(http).values()) == {"unloaded"}
+        assert ask(http, "alpha").json()["tokens_predicted"] == 3
+        assert len(http.post("/v1/embeddings", json={"input": "a"}).json()["data"]) == 1
+        assert ask(http, "beta").status_code == 200
+        assert states(http) == {"alpha": "unloaded", "beta": "loaded", "vectors": "loaded", "cut": "unloaded"}
+        failed = ask(http, "cut")
+        assert failed.status_code == 503 and "cut" in failed.json()["error"]["message"]
+        assert ask(http, "beta").status_code == 200 and states(http)["cut"] == "failed"
+        until(lambda: set(states(http).values()) <= {"sleeping", "unloaded", "failed"})
+        assert server.worker_pids() == []
+        assert ask(http, "beta").status_code == 200 and states(http)["beta"] == "loaded"
+
+
+def test_a_worker_that_is_killed_harms_no_other_model(folder: Path) -> None:
+    flags = ("--embedding-model", str(folder / "vectors.gguf"), "--models-dir", str(folder))
+    first = folder / "alpha.gguf"
+    with Server(first, *flags, log=folder / "log2") as server, httpx.Client(base_url=server.url, timeout=60) as http:
+        until(lambda: states(http)["alpha"] == states(http)["vectors"] == "loaded")
+        assert http.post("/v1/completions", json={"prompt": "a", "max_tokens": 2, "model": "gpt-4o"}).status_code == 404
+        assert http.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"}).status_code == 200
+        for worker in server.worker_pids():
+            os.kill(worker, signal.SIGKILL)
+        assert ask(http, "alpha").status_code == 200
+        assert http.post("/v1/embeddings", json={"input": "a"}).status_code == 200
