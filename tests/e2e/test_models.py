@@ -35,7 +35,7 @@ def states(http: httpx.Client) -> dict[str, str]:
     return {one["id"]: one["status"]["value"] for one in http.get("/models").json()["data"]}
 
 
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+def until(condition: Callable[[], bool], seconds: float = 40) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -43,7 +43,7 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_models_come_and_go(folder: Path) -> None:
-    flags = ("--models-dir", str(folder), "--models-max", "2", "--sleep-idle-seconds", "3")
+    flags = ("--models-dir", str(folder), "--models-max", "2", "--sleep-idle-seconds", "8")
     with Server(None, *flags, log=folder / "log") as server, httpx.Client(base_url=server.url, timeout=60) as http:
         assert set(states(http)) == {"alpha", "beta", "vectors", "cut"} and set(states(http).values()) == {"unloaded"}
         assert ask(http, "alpha").json()["tokens_predicted"] == 3

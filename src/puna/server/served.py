@@ -8,9 +8,8 @@ from collections.abc import Callable
 from starlette.types import ASGIApp
 
 from puna.client.handle import EngineClient
-from puna.client.tokenizer import load_tokenizer
+from puna.client.tokenizer import Tokenizer, load_tokenizer
 from puna.errors import NotSupported, StartupError
-from puna.llama.vocab import Vocab
 from puna.log import logger
 from puna.models.catalogue import Entry
 from puna.server.app import create_inner_app
@@ -23,7 +22,7 @@ class ServedModel:
 
     def __init__(self, entry: Entry) -> None:
         settings = entry.settings
-        self.engine: EngineClient[Vocab] = EngineClient(settings.engine, load_tokenizer, max_queue=settings.server.max_queue)
+        self.engine: EngineClient[Tokenizer] = EngineClient(settings.engine, load_tokenizer, max_queue=settings.server.max_queue)
         app = create_inner_app(self.engine, settings.server, ProcessPreparer())
         self.app: ASGIApp = app
         self.service: Service = app.state.service
