@@ -62,17 +62,42 @@ class Target:
             record.error = "the answer has no text"
         return record
 
+    async def ask(self, path: str, body: Body) -> tuple[float, Any]:
+        """Post a request and read its reply, a JSON value; the seconds that took come first. Raises `BrokenResponse`."""
+        content = msgspec.json.encode({**body, "model": self.model or "default"})
+        begin = time.perf_counter()
+        try:
+            status, reply = await asyncio.wait_for(
+                self._read_whole(self._head("POST", path, len(content)) + content), self._timeout
+            )
+        except (TimeoutError, asyncio.TimeoutError) as error:
+            raise BrokenResponse(f"no end within {self._timeout:.0f} seconds") from error
+        except OSError as error:
+            raise BrokenResponse(str(error) or type(error).__name__) from error
+        seconds = time.perf_counter() - begin
+        if status >= 300:
+            raise BrokenResponse(f"HTTP {status}: {_failure_text(reply)}")
+        try:
+            return seconds, msgspec.json.decode(reply)
+        except msgspec.DecodeError as error:
+            raise BrokenResponse(f"not JSON: {reply[:100]!r}") from error
+
+    async def _read_whole(self, request: bytes) -> tuple[int, bytes]:
+        """Send a request; its reply's status and body."""
+        parser, parts = ResponseParser(), []
+        async with _Connection(self._host, self._port, self._tls) as (reader, writer):
+            writer.write(request)
+            while not parser.done and (data := await reader.read(READ)):
+                parts.append(parser.feed(data))
+        if not parser.done:
+            parser.finish()
+        return parser.status, b"".join(parts)
+
     async def discover(self) -> None:
         """Learn the model's name from /v1/models. Raises `StartupError` when nothing answers there."""
-        parser, body = ResponseParser(), b""
         try:
-            async with _Connection(self._host, self._port, self._tls) as (reader, writer):
-                writer.write(self._head("GET", "/v1/models", 0))
-                while not parser.done and (data := await asyncio.wait_for(reader.read(READ), 30)):
-                    body += parser.feed(data)
-                if not parser.done:
-                    parser.finish()
-            listed = msgspec.json.decode(body)["data"][0]["id"] if parser.status == 200 else ""
+            status, body = await asyncio.wait_for(self._read_whole(self._head("GET", "/v1/models", 0)), 30)
+            listed = msgspec.json.decode(body)["data"][0]["id"] if status == 200 else ""
         except (OSError, asyncio.TimeoutError, BrokenResponse) as error:
             raise StartupError(f"{self.url} does not answer: {error or type(error).__name__}") from error
         except (msgspec.DecodeError, LookupError, TypeError):

@@ -12,12 +12,15 @@ from typing import Any
 from puna.bench import prompts
 from puna.bench.client import Target
 from puna.bench.record import Record
+from puna.bench.response import BrokenResponse
 from puna.bench.schema import SCHEMA, is_valid
 from puna.bench.stats import cached_share, of_streams, percentile
 
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
+EMBEDDINGS, RERANK = "/v1/embeddings", "/v1/rerank"
 
 SHORT, LONG, SYSTEM, PREFILL = 40, 1000, 1400, 2000
+TEXT, DOCUMENT = 24, 40
 """Lengths of prompts in words, which are near to tokens."""
 
 PATIENCE = 60.0
@@ -40,6 +43,8 @@ class Scenario:
     name: str
     text: str
     run: Callable[[Target, Seed], Awaitable[dict[str, float]]]
+    special: bool = False
+    """Whether only some servers can do it, so that it is only run when it is asked for."""
 
 
 async def together(target: Target, path: str, bodies: Sequence[Mapping[str, Any]]) -> list[Record]:
@@ -211,6 +216,67 @@ async def interference(target: Target, seed: Seed) -> dict[str, float]:
     }
 
 
+async def asked(target: Target, path: str, body: Mapping[str, Any]) -> tuple[float, Any]:
+    """A reply, and the seconds that it took. Raises `Failed` if there is none."""
+    try:
+        return await target.ask(path, body)
+    except BrokenResponse as error:
+        raise Failed(f"{path}: {error}") from error
+
+
+async def embeddings(target: Target, seed: Seed) -> dict[str, float]:
+    """Texts from clients that send one after another, then as many others, all that a client has in one request."""
+    texts = [[prompts.words(TEXT, (*seed, client, index)) for index in range(8)] for client in range(8)]
+    waits: list[float] = []
+
+    async def one_by_one(own: Sequence[str]) -> None:
+        for text in own:
+            seconds, reply = await asked(target, EMBEDDINGS, {"input": text})
+            check_vectors(reply, 1)
+            waits.append(1000 * seconds)
+
+    begin = time.perf_counter()
+    await asyncio.gather(*map(one_by_one, texts))
+    wall = time.perf_counter() - begin
+    others = [[prompts.words(TEXT, (*seed, "list", client, index)) for index in range(8)] for client in range(8)]
+    begin = time.perf_counter()
+    replies = await asyncio.gather(*(asked(target, EMBEDDINGS, {"input": own}) for own in others))
+    listed = time.perf_counter() - begin
+    for _, reply in replies:
+        check_vectors(reply, 8)
+    return {
+        "texts_s": 64 / wall,
+        "listed_texts_s": 64 / listed,
+        "reply_p50": percentile(waits, 0.5),
+        "reply_p99": percentile(waits, 0.99),
+        "wall": wall,
+    }
+
+
+def check_vectors(reply: Any, n: int) -> None:
+    """Raise `Failed` unless a reply has so many vectors, of numbers that are not all the same."""
+    try:
+        vectors = [item["embedding"] for item in reply["data"]]
+        good = len(vectors) == n and all(len(set(vector)) > 1 for vector in vectors)
+    except (LookupError, TypeError):
+        good = False
+    if not good:
+        raise Failed(f"{EMBEDDINGS}: there are no {n} vectors in the reply")
+
+
+async def rerank(target: Target, seed: Seed) -> dict[str, float]:
+    """Many documents for one query."""
+    documents = [prompts.words(DOCUMENT, (*seed, index)) for index in range(100)]
+    seconds, reply = await asked(target, RERANK, {"query": prompts.words(8, (*seed, "query")), "documents": documents})
+    try:
+        found = sorted(result["index"] for result in reply["results"])
+    except (LookupError, TypeError):
+        found = []
+    if found != list(range(100)):
+        raise Failed(f"{RERANK}: not every document has a score")
+    return {"documents_s": 100 / seconds, "wall": seconds}
+
+
 SCENARIOS = (
     Scenario("one", "one stream, 40 tokens in, 128 out", streams(1, SHORT, 128)),
     Scenario("streams8", "8 streams, 40 tokens in, 128 out", streams(8, SHORT, 128)),
@@ -221,4 +287,6 @@ SCENARIOS = (
     Scenario("interference", "4 running streams while 2,000 tokens are read", interference),
     Scenario("schema", "8 objects of a schema in turn, then free text", constrained),
     Scenario("chats24", "24 chats in turn, 3 turns each; figures of turns 2 and 3", chats),
+    Scenario("embeddings", "64 texts of 24 words from 8 clients, one by one, then in lists", embeddings, special=True),
+    Scenario("rerank", "100 documents of 40 words for one query", rerank, special=True),
 )

@@ -26,6 +26,11 @@ class Metric:
 METRICS: Mapping[str, Metric] = {
     "tokens_s": Metric("tokens/s, all streams", "", more_is_better=True),
     "objects_s": Metric("objects/s", "", 2, more_is_better=True),
+    "texts_s": Metric("texts/s, one by one", "", more_is_better=True),
+    "listed_texts_s": Metric("texts/s, in lists", "", more_is_better=True),
+    "documents_s": Metric("documents/s", "", more_is_better=True),
+    "reply_p50": Metric("reply, p50", "ms", 0),
+    "reply_p99": Metric("reply, p99", "ms", 0),
     "free_tokens_s": Metric("tokens/s, free text", "", more_is_better=True),
     "cold_tokens_s": Metric("tokens/s with prefill", "", more_is_better=True),
     "prompt_tokens_s": Metric("prompt tokens/s", "", more_is_better=True),

@@ -26,7 +26,7 @@ Servers take turns run by run, so that a change of the machine's mood hits all o
 
 def parser() -> argparse.ArgumentParser:
     """The command's flags."""
-    listed = "\n".join(f"  {scenario.name:<13} {scenario.text}" for scenario in SCENARIOS)
+    listed = "\n".join(f"  {scenario.name:<13} {scenario.text}{' (only if named)' * scenario.special}" for scenario in SCENARIOS)
     result = argparse.ArgumentParser(
         prog="puna bench", description=DESCRIPTION + listed, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -68,13 +68,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def chosen(names: Sequence[str]) -> list[Scenario]:
-    """The scenarios of these names, all of them without one. Raises `StartupError` for a name that is none."""
+    """The scenarios of these names; without one, all that every server can do. Raises `StartupError` for a name that is none."""
     wanted = [name.strip() for part in names for name in part.split(",") if name.strip()]
     known = {scenario.name: scenario for scenario in SCENARIOS}
     for name in wanted:
         if name not in known:
             raise StartupError(f"--scenario: there is no {name!r}; there are {', '.join(known)}")
-    return [scenario for scenario in SCENARIOS if not wanted or scenario.name in wanted]
+    return [scenario for scenario in SCENARIOS if scenario.name in wanted or not (wanted or scenario.special)]
 
 
 async def _measure(

@@ -23,6 +23,12 @@ def chunked(pieces: list[bytes]) -> list[bytes]:
     return [*(f"{len(piece):x}\r\n".encode() + piece + b"\r\n" for piece in pieces), b"0\r\n\r\n"]
 
 
+def whole(value: object) -> Reply:
+    """A JSON value as a reply."""
+    content = json.dumps(value).encode()
+    return 200, {"Content-Length": str(len(content))}, [content]
+
+
 @dataclass
 class FakeServer:
     """Answers with one piece of text for every token asked for, and remembers what it was asked."""
@@ -33,6 +39,8 @@ class FakeServer:
     cached: int = 0
     most_tokens: int = 10000
     """Where the model ends by itself."""
+    lost_documents: int = 0
+    """Documents that no ranking names."""
     fail: Callable[[str], Reply | None] = lambda path: None
     """Says how a path fails, None for well."""
     requests: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
@@ -85,8 +93,13 @@ class FakeServer:
 
     def _answer(self, path: str, body: dict[str, Any]) -> Reply:
         if path.endswith("/models"):
-            content = json.dumps({"data": [{"id": "fake-model"}]}).encode()
-            return 200, {"Content-Length": str(len(content))}, [content]
+            return whole({"data": [{"id": "fake-model"}]})
+        if path.endswith("/embeddings"):
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            return whole({"data": [{"embedding": [len(text), -1.0]} for text in texts]})
+        if path.endswith("/rerank"):
+            places = range(len(body["documents"]) - self.lost_documents)
+            return whole({"results": [{"index": index} for index in reversed(places)]})
         n = min(body["max_tokens"], self.most_tokens)
         prompt = body["prompt"] if "prompt" in body else json.dumps(body["messages"])
         frames: list[object] = [{"choices": [self._choice(path, f"w{index} ")]} for index in range(n)]

@@ -12,7 +12,7 @@ from puna.bench.client import Target
 from puna.bench.runner import Outcome, measure, order
 from puna.bench.scenarios import SCENARIOS, Failed, Scenario
 from puna.bench.stats import METRICS
-from tests.unit.bench.fake_server import FakeServer
+from tests.unit.bench.fake_server import FakeServer, whole
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
@@ -151,3 +151,40 @@ def test_usage_of_a_process(tmp_path: Path) -> None:
     earlier = watch.Usage(at=own.at - 2.0, cpu_seconds=own.cpu_seconds - 1.0, memory=1)
     assert watch.between(earlier, own)["cpu"] == pytest.approx(50.0)
     assert watch.between(None, own) == {}
+
+
+async def test_embeddings_come_from_eight_clients_one_by_one_and_in_lists() -> None:
+    async with FakeServer(pause=0.002).serve() as server:
+        found = await figures("embeddings", server)
+    inputs = [body["input"] for _, body, _ in server.requests]
+    assert {path for path, _, _ in server.requests} == {"/v1/embeddings"} and server.most_running == 8
+    assert len({text for one in inputs for text in ([one] if isinstance(one, str) else one)}) == 128
+    assert all(len(one.split()) == 24 for one in inputs[:64]) and [len(one) for one in inputs[64:]] == [8] * 8
+    assert found["texts_s"] == pytest.approx(64 / found["wall"])
+    assert {"listed_texts_s", "reply_p50", "reply_p99"} <= found.keys()
+
+
+async def test_a_ranking_has_every_document() -> None:
+    async with FakeServer().serve() as server:
+        found = await figures("rerank", server)
+    ((path, body, _),) = server.requests
+    assert path == "/v1/rerank" and len(set(body["documents"])) == 100 and body["query"]
+    assert found["documents_s"] == pytest.approx(100 / found["wall"])
+
+
+@pytest.mark.parametrize(
+    ("name", "server", "reason"),
+    [
+        ("embeddings", FakeServer(fail=lambda _path: whole({"data": []})), "no 1 vectors"),
+        ("embeddings", FakeServer(fail=lambda _path: whole({"data": [{"embedding": [1, 1, 1]}]})), "no 1 vectors"),
+        ("embeddings", FakeServer(fail=lambda _path: whole([1])), "no 1 vectors"),
+        ("embeddings", FakeServer(fail=lambda _path: (501, {}, [b'{"error": {"message": "cannot"}}'])), "HTTP 501: cannot"),
+        ("embeddings", FakeServer(fail=lambda _path: (200, {}, [b"no JSON"])), "not JSON"),
+        ("rerank", FakeServer(lost_documents=1), "not every document"),
+        ("rerank", FakeServer(fail=lambda _path: whole([1])), "not every document"),
+    ],
+)
+async def test_bad_vectors_and_rankings_are_failures(name: str, server: FakeServer, reason: str) -> None:
+    async with server.serve():
+        with pytest.raises(Failed, match=reason):
+            await figures(name, server)
