@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,11 @@ from puna.engine.assembly import assemble
 from puna.engine.workload import Workload
 from puna.errors import StartupError
 from puna.ipc.frames import Abort, Embed, Output, Submit
+from puna.llama.model import Model
 from puna.types import Generation, ModelFacts, Sampling
 from tests import tiny
 from tests.engine.driver import Diary
+from tests.engine.minilm import VECTORS
 
 Vector = Any
 
@@ -248,3 +251,18 @@ def test_the_numbers_are_counted(bert: Pools) -> None:
     after = bert.work.report().stats
     assert after.pooled_inputs - before.pooled_inputs == 2 and after.pooled_tokens - before.pooled_tokens == 30
     assert after.pooled_ms > before.pooled_ms and after.n_pooling == 0
+
+
+def test_a_known_model_gives_known_vectors(shared: Path) -> None:
+    model = shared / "models" / "all-minilm-l6-v2-q8_0.gguf"
+    if not model.is_file():
+        pytest.skip(f"there is no {model}")
+    pools = Pools(model)
+    assert (pools.facts.pooling, pools.facts.n_embd_out) == ("mean", 384)
+    vocab = Model(str(model), vocab_only=True)
+    for text, wanted in VECTORS.items():
+        (vector,) = pools.embed([vocab.vocab.tokenize(text, add_special=True, parse_special=True)])
+        known = np.frombuffer(base64.b64decode(wanted), "<f2").astype(np.float64)
+        cosine = float(vector[0] @ known / np.linalg.norm(vector[0]) / np.linalg.norm(known))
+        # equal on one machine; the engine's kernels round differently from one kind of CPU to another
+        assert cosine > 0.9995

@@ -85,7 +85,7 @@ def make_pooled(
         n_ubatch=n_ubatch,
         n_seq_max=n_inputs,
         n_threads=tuning.n_threads_batch,
-        flash_attention=tuning.flash_short if n_ctx <= SHORT_N_CTX else tuning.flash_long,
+        flash_attention=_flash_attention(model, settings, tuning, n_ctx),
         attention=settings.attention,
         rope_scaling=settings.rope_scaling,
         rope_freq_base=settings.rope_freq_base,
@@ -94,3 +94,11 @@ def make_pooled(
     if vector is not None:
         context.use_control_vector(vector)
     return context
+
+
+def _flash_attention(model: Model, settings: EngineSettings, tuning: Tuning, n_ctx: int) -> bool:
+    """Whether to use flash attention: in a decoder as for text; in an encoder always, since without it each head takes a
+    matrix of all tokens by all tokens, and other servers round alike."""
+    if model.has_decoder:
+        return tuning.flash_short if n_ctx <= SHORT_N_CTX else tuning.flash_long
+    return settings.flash_attention != "off"
