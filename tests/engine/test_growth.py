@@ -204,3 +204,50 @@ def test_a_reproducible_request_is_computed_in_one_way_at_any_time(tiny_llama: P
     assert Driver(tiny_llama, n_ctx=0, flash_attention="off").ask(
         prompt, max_tokens=40, sampling=LONG, deterministic=True
     ).tokens == before.tokens  # fmt: skip
+
+
+def test_seats_follow_the_number_of_requests(tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "FIRST_N_CTX", 256)
+    monkeypatch.setattr(sizing, "SHORT_N_CTX", 256)
+    monkeypatch.setattr(shrinking, "SHARE", 0.0)
+    driver = Driver(tiny_llama, n_ctx=0, n_slots=12)
+    arena, scheduler = driver.engine._arena, driver.engine._scheduler
+    arena.policy = policy = shrinking.ShrinkPolicy(3600.0)
+    prompt = tuple(5 + i % 200 for i in range(400))
+    assert (arena.length, arena.seats) == (256, 12)
+    first = driver.submit(prompt, force="long text " * 6, max_tokens=100, sampling=SLOW)
+    driver.run(until=lambda: bool(first.tokens))
+    assert (arena.length, arena.seats, scheduler.n_seats) == (512, 4, 4)
+    others = [driver.submit(f"{i}", force="other text " * 6, max_tokens=100, sampling=SLOW) for i in range(10)]
+    driver.run(until=lambda: all(other.tokens for other in others))
+    assert (arena.length, arena.seats, len(scheduler.running)) == (512, 12, 11)
+    driver.run()
+    assert driver.text(first) == "long text " * 6
+    assert {driver.text(other) for other in others} == {"other text " * 6}
+    policy._patience = 0.0
+    assert driver.ask((*prompt, 9), max_tokens=2).cached == 400
+    assert (arena.length, arena.seats) == (512, 4)
+    driver.engine.tidy()
+    assert (arena.length, arena.seats, scheduler.n_seats) == (256, 12, 12)
+    assert driver.warnings == []
+
+
+def test_without_memory_for_more_seats_requests_wait(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "FEW_SEATS", 1)
+    arena = driver.engine._arena
+    make = arena._make
+
+    def refuse(length: int, seats: int) -> object:
+        if length * seats > 512:
+            raise StartupError("no memory")
+        return make(length, seats)
+
+    first = driver.submit(tuple(5 + i % 200 for i in range(400)), force="long text " * 6, max_tokens=100, sampling=SLOW)
+    driver.run(until=lambda: bool(first.tokens))
+    assert (arena.length, arena.seats) == (512, 1)
+    arena._make = refuse  # type: ignore[assignment]  # returns a context or raises
+    others = [driver.submit(f"{i}", force="other text", max_tokens=100) for i in range(3)]
+    driver.run()
+    assert driver.text(first) == "long text " * 6
+    assert {driver.text(other) for other in others} == {"other text"}
+    assert len(driver.warnings) == 1

@@ -47,43 +47,59 @@ class Arena:
         """Tokens of one sequence that there is room for now."""
         self.limit = size.n_ctx
         """Tokens of one sequence that there can be room for."""
+        self.seats = size.n_slots
+        """Sequences that there is room for now."""
+        self._most_seats = size.n_slots
+        """As many at most, since there was no memory for more."""
 
     def least(self, *, reproducible: bool) -> int:
         """Tokens that a sequence needs room for however short it is."""
         return self._size.least(reproducible=reproducible)
 
-    def seats_for(self, needed: int) -> int:
-        """How many sequences may run while one of them needs so many tokens."""
-        return self._size.seats(max(self.length, self._size.next_length(needed)))
+    def seats_for(self, needed: int, wanted: int) -> int:
+        """How many sequences may run while one of them needs so many tokens and `wanted` run or wait."""
+        return self._form(needed, wanted)[1]
 
-    def grow(self, needed: int, running: list[Sequence]) -> bool:
+    def has_room(self, needed: int, wanted: int) -> bool:
+        """Whether the context need not grow for that."""
+        return self._form(needed, wanted) == (self.length, self.seats)
+
+    def _form(self, needed: int, wanted: int) -> tuple[int, int]:
+        """Length and seats that a context needs, never less than there is unless fewer such long ones have room."""
+        length = max(self.length, self._size.next_length(needed))
+        made = min(self._size.seats_made(length, wanted), self._most_seats)
+        return length, max(made, self.seats) if length == self.length else made
+
+    def grow(self, needed: int, wanted: int, running: list[Sequence]) -> bool:
         """Make room for a sequence of `needed` tokens; False when there is no memory for it, and everything is as before.
 
-        `running` are the sequences to carry over, at most `seats_for(needed)`; they get new seats.
+        `running` are the sequences to carry over, at most `seats_for(needed, wanted)`; they get new seats.
         """
-        length = self._size.next_length(needed)
-        if length <= self.length:
-            return True
+        length, seats = self._form(needed, wanted)
         began = time.monotonic()
-        grown = self._change(length, running)
-        if grown:
+        if self._change(length, seats, running):
             self.policy.grew(time.monotonic(), time.monotonic() - began)
-        else:
+            return True
+        if length > self.length:
             self.limit = self.length
-        return grown
+        else:
+            self._most_seats = self.seats
+        return False
 
-    def shrink(self, expected: int, running: list[Sequence]) -> bool:
-        """Make the context smaller if sequences of at most `expected` tokens would have fitted for a while."""
+    def shrink(self, expected: int, wanted: int, running: list[Sequence]) -> bool:
+        """Make the context smaller if `wanted` sequences of at most `expected` tokens would have fitted for a while."""
         now = time.monotonic()
         length = self._size.next_length(expected)
-        if length >= self.length:
+        seats = min(self._size.seats_made(length, wanted), self._most_seats)
+        if length > self.length or (length == self.length and seats >= self.seats):
             self.policy.needed(now)
             return False
         if self.policy.wait(now) > 0:
             return False
-        if not self._change(length, running):
+        if not self._change(length, seats, running):
             self.policy.needed(now)  # it is not tried again at once
             return False
+        self._most_seats = self._size.n_slots
         self.policy.shrank(time.monotonic(), time.monotonic() - now)
         return True
 
@@ -92,17 +108,17 @@ class Arena:
         """Seconds until `shrink` makes the context smaller if nothing comes; None when it is as small as it gets."""
         return self.policy.wait(time.monotonic()) if self.length > self._size.first else None
 
-    def _change(self, length: int, running: list[Sequence]) -> bool:
-        """Go on with a context for another length, or with one as before where there is no memory for it."""
+    def _change(self, length: int, seats: int, running: list[Sequence]) -> bool:
+        """Go on with another context, or with one as before where there is no memory for it."""
         states = [self.memory.rest(sequence.seat) if sequence.n_done else None for sequence in running]
         self._context.close()
         try:
-            self._context = self._make(length, self._size.seats(length))
-            self.length = length
+            self._context = self._make(length, seats)
+            self.length, self.seats = length, seats
             changed = True
         except StartupError as error:
-            self._warn(f"no memory for sequences of {length} tokens: {error}")
-            self._context = self._make(self.length, self._size.seats(self.length))
+            self._warn(f"no memory for {seats} sequences of {length} tokens: {error}")
+            self._context = self._make(self.length, self.seats)
             changed = False
         self.memory.rebind(self._context)
         self.runner.rebind(self._context)

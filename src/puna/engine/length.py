@@ -23,25 +23,26 @@ class ContextLength:
 
         `compiling` are requests that do not queue yet.
         """
-        longest = max(map(self._least, self._scheduler.running), default=0)
-        needed = min(longest, self._arena.limit)
-        if needed <= self._arena.length:
+        scheduler, arena = self._scheduler, self._arena
+        longest = max(map(self._least, scheduler.running), default=0)
+        needed = min(longest, arena.limit)
+        wanted = len(scheduler.running) + len(scheduler.waiting)
+        if arena.has_room(needed, wanted):
             self.shrink(compiling)
             return []
-        self._scheduler.n_seats = self._arena.seats_for(needed)
-        for sequence in self._scheduler.surplus():
+        scheduler.n_seats = arena.seats_for(needed, wanted)
+        for sequence in scheduler.surplus():
             self._preempt(sequence)
-        if self._arena.grow(needed, self._scheduler.running):
-            return []
-        self._scheduler.n_seats = self._arena.seats_for(self._arena.length)
-        return [sequence for sequence in self._scheduler.running if len(sequence.tokens) > self._arena.limit]
+        grown = arena.grow(needed, wanted, scheduler.running)
+        scheduler.n_seats = arena.seats
+        return [] if grown else [sequence for sequence in scheduler.running if len(sequence.tokens) > arena.limit]
 
     def shrink(self, compiling: Iterable[Sequence]) -> None:
         """Make the context smaller if no request has needed it for a while, nor is expected to."""
         sequences = (*self._scheduler.running, *self._scheduler.waiting, *compiling)
         expected = max((max(sequence.n_expected, self._least(sequence)) for sequence in sequences), default=0)
-        if self._arena.shrink(min(expected, self._arena.limit), self._scheduler.running):
-            self._scheduler.n_seats = self._arena.seats_for(self._arena.length)
+        if self._arena.shrink(min(expected, self._arena.limit), len(sequences), self._scheduler.running):
+            self._scheduler.n_seats = self._arena.seats
 
     def _least(self, sequence: Sequence) -> int:
         """Tokens that a sequence needs room for now."""

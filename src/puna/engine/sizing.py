@@ -14,6 +14,9 @@ SHORT_N_CTX = 512
 """The first length where short sequences are computed in a way of their own: flash attention pays there on CPUs."""
 
 MOST_SLOTS = 16
+FEW_SEATS = 4
+"""Seats that a context for longer sequences has at least."""
+
 FIRST_SHARE = 0.1
 """Share of the free memory that cells may take at first, which decides how many slots there are."""
 
@@ -59,6 +62,16 @@ class Size:
         if self.fixed or length <= self.first:
             return self.n_slots
         return max(1, min(self.n_slots, self.grown // (length * self.cell)))
+
+    def seats_made(self, length: int, wanted: int) -> int:
+        """How many of those seats to make while there are `wanted` requests: few, as clearing their cells takes time."""
+        most = self.seats(length)
+        if self.fixed or length <= self.first:
+            return most
+        made = FEW_SEATS
+        while made < wanted:
+            made *= 4
+        return min(most, made)
 
     def least(self, *, reproducible: bool) -> int:
         """Tokens that a sequence needs room for however short it is: more where short ones are computed differently and

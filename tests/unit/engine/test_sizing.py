@@ -59,6 +59,16 @@ def test_long_sequences_leave_fewer_seats() -> None:
     assert [chosen.seats(n) for n in (2048, 32_768, 131_072)] == [16, 10, 2]
 
 
+def test_only_as_many_seats_are_made_as_are_wanted() -> None:
+    chosen = size(n_ctx_train=131_072)
+    assert [chosen.seats_made(2048, n) for n in (0, 1, 99)] == [16, 16, 16]  # the first length
+    assert [chosen.seats_made(4096, n) for n in (0, 4, 5, 16, 99)] == [4, 4, 16, 16, 16]
+    assert [chosen.seats_made(32_768, n) for n in (4, 5)] == [4, 10]
+    assert [chosen.seats_made(131_072, n) for n in (1, 5)] == [2, 2]
+    fixed = choose_size(n_ctx=0, n_slots=0, n_ctx_train=32_768, cell=20_000, free=16 * GIB, fixed=True)
+    assert fixed.seats_made(8192, 1) == 10
+
+
 def test_what_the_user_asked_for_is_kept() -> None:
     chosen = size(n_ctx=20_000, n_slots=3, free=GIB)
     assert (chosen.n_ctx, chosen.n_slots, chosen.first) == (20_000, 3, 2048)
