@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ def write_llama(
     n_head_kv: int = 2,
     n_ctx_train: int = 2048,
     vocab: VocabKind | Vocab = "spm",
-    chat_template: str | None = CHATML,
+    chat_template: str | Sequence[Mapping[str, str]] | None = CHATML,
     scale: float = SCALE,
     file_type: FileType = "f32",
     name: str = "tiny llama",
@@ -104,7 +105,7 @@ def describe(
     file: WeightFile,
     words: Vocab,
     name: str,
-    chat_template: str | None,
+    chat_template: str | Sequence[Mapping[str, str]] | None,
     n_layer: int,
     n_embd: int,
     n_ff: int,
