@@ -12,9 +12,10 @@ from puna.chat.disguise import Disguise
 from puna.chat.formats.thoughts import thinking_of
 from puna.chat.messages import Message
 from puna.chat.prepare import prepare
+from puna.chat.sandbox.budget import TemplateLimit
 from puna.chat.special import SpecialTexts
 from puna.chat.template import ChatTemplate
-from puna.chat.tool_history import complete_tools
+from puna.chat.tool_schemas import complete_tools, simplify_tools
 from puna.chat.tool_texts import GENERIC, ToolTexts
 from puna.chat.values import as_template_value
 from puna.errors import InvalidRequest
@@ -184,7 +185,18 @@ class _Job:
         return text if found and all(part in text for part in system) else None
 
     def _render(self, values: Sequence[Mapping[str, Any]], add_generation_prompt: bool) -> str:
-        return self._template.render(values, self._tools, add_generation_prompt, **self._kwargs)
+        try:
+            return self._template.render(values, self._tools, add_generation_prompt, **self._kwargs)
+        except InvalidRequest as error:
+            simple = simplify_tools(self._tools or ())
+            if simple == self._tools or isinstance(error.__cause__, TemplateLimit):
+                raise
+            try:
+                text = self._template.render(values, simple, add_generation_prompt, **self._kwargs)
+            except InvalidRequest:
+                raise error from None
+            self._tools = simple
+            return text
 
     def _finish(self, text: str) -> Rendered:
         bos = self._template.bos_token

@@ -38,35 +38,6 @@ def bridge_history(messages: Sequence[Message], capabilities: Capabilities, text
     return linked
 
 
-def complete_tools(tools: Sequence[Mapping[str, Any]], capabilities: Capabilities) -> list[Mapping[str, Any]]:
-    """The same tools with what the template counts on: descriptions, types, which arguments are required, or that there are
-    parameters at all."""
-    return [
-        {**tool, "function": _complete_function(tool["function"])}
-        if "function" in tool and not _complete(tool["function"], capabilities)
-        else tool
-        for tool in tools
-    ]
-
-
-def _complete(function: Mapping[str, Any], capabilities: Capabilities) -> bool:
-    return capabilities.bare_tools and (capabilities.no_parameters or "properties" in (function.get("parameters") or {}))
-
-
-def _complete_function(function: Mapping[str, Any]) -> dict[str, Any]:
-    parameters = function.get("parameters") or {}
-    properties = parameters.get("properties") or {}
-    full = {
-        name: {"type": "string", "description": "", **schema} if isinstance(schema, Mapping) else schema
-        for name, schema in properties.items()
-    }
-    return {
-        "description": "",
-        **function,
-        "parameters": {"type": "object", "required": [], **parameters, "properties": full},
-    }
-
-
 def describe_tools(tools: Sequence[Mapping[str, Any]], texts: ToolTexts) -> Message:
     """The system message that tells the model about its tools."""
     return Message(role="system", content=texts.tools([_tool(tool) for tool in tools]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,33 @@ def test_calls_and_results_are_shown_in_their_order(name: str) -> None:
     assert in_order(shown(template, *turns), "Paris", "18 degrees", "1234")
     if not template.capabilities.parallel_tool_calls and template.capabilities.tool_calls:
         assert in_order(body, "Paris", "18 degrees", "2.5", "1234")
+
+
+def schemas(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+SCHEMAS: list[Any] = [
+    None,
+    {},
+    {"type": "object"},
+    {"type": "object", "additionalProperties": {"type": "string"}},
+    schemas(a={"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}, b={"oneOf": [{"enum": [1]}]}),
+    schemas(a={"type": ["string", "null"], "description": None}, b=True, type={"const": 5}),
+    schemas(a=schemas(b={"type": "array", "items": schemas(c={"enum": ["x", 1, None]})}), d={"type": "array"}),
+    {"$defs": {"X": schemas(y={"type": "integer"})}, **schemas(a={"$ref": "#/$defs/X"}), "required": ["a"]},
+]
+"""Parameters as tools of real clients have them."""
+
+
+@each_template
+def test_schemas_of_every_kind(name: str) -> None:
+    template = real(name)
+    for index, parameters in enumerate(SCHEMAS):
+        function = {"name": f"tool_{index}", "parameters": parameters}
+        tools = [{"type": "function", "function": {key: value for key, value in function.items() if value is not None}}]
+        text = render_chat(template, [user("hello")], special_tokens=NONE, texts=texts_of(format_of(template)), tools=tools).text
+        assert f"tool_{index}" in text and "hello" in text
 
 
 @each_template

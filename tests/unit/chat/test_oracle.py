@@ -11,7 +11,7 @@ import pytest
 
 from puna.chat import ChatTemplate
 from puna.chat.prepare import prepare
-from puna.chat.tool_history import complete_tools
+from puna.chat.tool_schemas import complete_tools
 from puna.chat.values import as_template_value
 from tests.unit.chat.conversations import CASES
 from tests.unit.chat.helpers import NOW, each_template, real
