@@ -160,6 +160,10 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of GGUF files, each a model under its file's name."""
     catalogue: str = ""
     """TOML or INI file of models with flags of their own."""
+    repository: str = ""
+    """USER/REPO[:QUANT] of the first model, which is fetched if it is not there."""
+    offline: bool = False
+    """Whether nothing may be fetched."""
     most: int = 4
     """Most models that are loaded at once; 0 for no limit."""
     memory: int = 0

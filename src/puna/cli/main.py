@@ -11,6 +11,8 @@ from puna.errors import StartupError
 
 COMMANDS = {
     "serve": "serve a model over HTTP",
+    "pull": "fetch a model from huggingface.co",
+    "models": "list the models that are there",
     "bench": "measure servers side by side",
     "doctor": "look at engine, machine and model, and say what is wrong",
     "version": "print puna's version",

@@ -8,8 +8,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from puna import gguf, settings
 from puna.cli.model import NO_MODEL, with_model
+from puna.config import Settings
 from puna.errors import StartupError
 
 INTRODUCTION = """usage: puna serve [-m FILE] [FLAGS]
@@ -27,6 +30,8 @@ def run(arguments: Sequence[str]) -> int:
         print(settings.option_help(min(120, shutil.get_terminal_size((100, 24)).columns)))
         return 0
     loaded = settings.load(arguments, os.environ)
+    if loaded.settings.models.repository:
+        loaded = replace(loaded, settings=_fetched(loaded.settings))
     if not loaded.settings.models.named:
         loaded = replace(loaded, settings=with_model(loaded.settings))
     chosen = loaded.settings
@@ -40,3 +45,20 @@ def run(arguments: Sequence[str]) -> int:
     from puna.server.run import run as run_server
 
     return run_server(loaded)
+
+
+def _fetched(chosen: Settings) -> Settings:
+    """The settings with the path of the model that was fetched."""
+    if chosen.engine.model:
+        raise StartupError("-hf and -m name two models; one of them is enough")
+    # imported late: nobody else should wait for it
+    from puna.models.downloads import fetch
+
+    wanted = chosen.models
+    path = fetch(
+        wanted.repository,
+        offline=wanted.offline,
+        token=os.environ.get("HF_TOKEN") or None,
+        say=lambda text: print(f"puna: {text}", file=sys.stderr),
+    )
+    return structs.replace(chosen, engine=structs.replace(chosen.engine, model=path))

@@ -9,6 +9,22 @@ MODELS = "Several models"
 
 MODELS_OPTIONS = (
     Option(
+        flags=("--hf-repo", "-hf", "-hfr"),
+        kind=Text("USER/REPO[:QUANT]"),
+        target="models.repository",
+        variables=("LLAMA_ARG_HF_REPO",),
+        group=MODELS,
+        help="serve a model from huggingface.co, fetched first if it is not there; HF_TOKEN opens private ones",
+    ),
+    Option(
+        flags=("--offline",),
+        kind=Switch(),
+        target="models.offline",
+        variables=("LLAMA_ARG_OFFLINE",),
+        group=MODELS,
+        help="fetch nothing: use what is there",
+    ),
+    Option(
         flags=("--fim-model",),
         kind=Text("FILE"),
         target="models.fim_model",

@@ -1,0 +1,119 @@
+"""Models fetched from a repository that a small server in this process plays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests import tiny
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Hub(ThreadingHTTPServer):
+    """One repository, `a/b`, of which everything can go wrong."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), Pages)
+        self.content = content
+        self.claimed = hashlib.sha256(content).hexdigest()
+        self.fetched = 0
+
+
+class Pages(BaseHTTPRequestHandler):
+    server: Hub
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def _answer(self, *, body: bool) -> None:
+        hub = self.server
+        if self.path.startswith("/api/models/a/b/tree/"):
+            oid = {"oid": hub.claimed, "size": len(hub.content), "pointerSize": 130}
+            entry = {"type": "file", "path": "m-Q4_0.gguf", "size": len(hub.content), "oid": "1" * 40, "lfs": oid}
+            self._send(json.dumps([entry]).encode(), "application/json", body=body)
+        elif self.path.startswith("/a/b/resolve/"):
+            hub.fetched += body
+            self._send(hub.content, "application/octet-stream", body=body)
+        else:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def _send(self, content: bytes, kind: str, *, body: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", f'"{self.server.claimed}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        if body:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        return None
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Hub]:
+    server = Hub(tiny.write_llama(tmp_path / "m.gguf").read_bytes())
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def puna(hub: Hub, home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{hub.server_address[1]}",
+        "HF_HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": ":".join(sys.path),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "puna", *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_pull_list_and_offline(hub: Hub, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    missing = puna(hub, home, "pull", "a/b", "--offline")
+    assert missing.returncode == 2 and "is not there yet" in missing.stderr
+    first = puna(hub, home, "pull", "a/b:Q4_0")
+    assert first.returncode == 0, first.stderr
+    path = Path(first.stdout.splitlines()[-1])
+    assert path.read_bytes() == hub.content and hub.fetched == 1
+    assert puna(hub, home, "pull", "a/b").returncode == 0 and hub.fetched == 1
+    kept = puna(hub, home, "pull", "a/b", "--offline")
+    assert Path(kept.stdout.splitlines()[-1]).resolve() == path.resolve()
+    listed = puna(hub, home, "models").stdout
+    assert "m-Q4_0" in listed and "a/b" in listed and "fits" in listed
+
+
+def test_what_goes_wrong_is_said_in_words(hub: Hub, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    hub.claimed = "0" * 64
+    damaged = puna(hub, home, "pull", "a/b")
+    assert damaged.returncode == 2 and "came damaged, and was deleted" in damaged.stderr
+    assert not list(home.rglob("*.gguf"))
+    unknown = puna(hub, home, "pull", "a/other")
+    assert unknown.returncode == 2 and "there is no repository a/other" in unknown.stderr
+    both = puna(hub, home, "serve", "-hf", "a/b", "-m", "x.gguf")
+    assert both.returncode == 2 and "two models" in both.stderr
+    assert puna(hub, home, "pull").returncode == 2
+    assert puna(hub, home, "pull", "a/b:Q9").returncode == 2
