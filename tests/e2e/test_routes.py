@@ -29,6 +29,8 @@ def test_props_and_slots(tiny_server: Server) -> None:
     assert props["total_slots"] == 4
     assert props["chat_template"] == tiny.CHATML
     assert props["default_generation_settings"]["n_ctx"] == 1024
+    assert (props["calibration"]["source"], props["calibration"]["layout"]) == ("rules", "split")
+    assert "flash attention off, " in tiny_server.log
     slots = tiny_server.slots()
     assert [slot["id"] for slot in slots] == [0, 1, 2, 3]
     assert all(slot["n_ctx"] == 1024 and slot["is_processing"] is False for slot in slots)
