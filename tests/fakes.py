@@ -101,8 +101,8 @@ class FakeTokenizer:
         return []
 
 
-Item = Chunk | Exception | float
-"""A chunk to send, an error to raise, or seconds to wait."""
+Item = Chunk | Exception | float | asyncio.Event
+"""A chunk to send, an error to raise, seconds to wait, or what to wait for."""
 
 
 def say(
@@ -149,7 +149,10 @@ class FakeStream:
                 return item
             if isinstance(item, Exception):
                 raise item
-            await asyncio.sleep(item)
+            if isinstance(item, asyncio.Event):
+                await item.wait()
+            else:
+                await asyncio.sleep(item)
         self.finished = True
         raise StopAsyncIteration
 

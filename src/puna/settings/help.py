@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from puna.settings.build import DEFAULTS, OPTIONS
 from puna.settings.option import Option
-from puna.settings.values import Inverse, Size
+from puna.settings.values import Integer, Inverse, Size
 from puna.types import Sampling
 
 COLUMN = 34
@@ -48,4 +48,6 @@ def _default(option: Option, value: object) -> str:
         return f" (default: {'on' if value else 'off'})"
     if isinstance(option.kind, Size) and isinstance(value, int):
         return f" (default: {value >> 20}M)"
+    if isinstance(option.kind, Integer) and isinstance(value, int) and value > 0:
+        value //= option.kind.unit
     return f" (default: {value:g})" if isinstance(value, float) else f" (default: {value})"

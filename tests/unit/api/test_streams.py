@@ -44,8 +44,18 @@ async def test_headers_go_out_before_the_first_token(path: str, body: dict[str, 
 
 @pytest.mark.parametrize("path, body", ROUTES)
 async def test_what_a_step_brings_is_one_write(path: str, body: dict[str, Any]) -> None:
-    engine = FakeEngine(script=lambda _: say("a", "b", pause=0.02))
-    async with exchange(app(engine), path, {**body, "stream": True, "n": 3}) as running:
+    steps = [asyncio.Event(), asyncio.Event()]
+
+    def script(_number: int) -> Iterable[Item]:
+        first, *rest = say("a", "b")
+        return [steps[0], first, steps[1], *rest]
+
+    async with exchange(app(FakeEngine(script=script)), path, {**body, "stream": True, "n": 3}) as running:
+        await running.until(lambda: running.status == 200)
+        for step in steps:
+            written = len(running.writes)
+            step.set()
+            await running.until(lambda written=written: len(running.writes) > written)
         await running.until(lambda: running.complete)
         writes = running.writes
     # Two steps, the end of which comes with the second one's text, and for the OpenAI routes the closing line.

@@ -12,6 +12,7 @@ from puna.settings import load, option_help
 from puna.settings.build import DEFAULTS, OPTIONS
 from puna.settings.foreign import FOREIGN
 from puna.settings.preset import PRESETS
+from puna.settings.values import Integer
 from puna.types import Sampling
 
 
@@ -331,6 +332,16 @@ def test_the_help_has_every_option_within_its_width() -> None:
     assert max(map(len, text.splitlines())) <= 100
     assert "(default: 64M)" in text
     assert "(default: 0.8)" in text
+
+
+def test_the_help_gives_defaults_in_the_units_that_flags_take() -> None:
+    text = " ".join(option_help(100).split())
+    for option in OPTIONS:
+        if not isinstance(option.kind, Integer) or option.kind.unit == 1:
+            continue
+        entry = text.split(f"{option.flags[0]} {option.kind.metavar} ", 1)[1]
+        shown = entry.split("(default: ", 1)[1].split(")", 1)[0]
+        assert option.kind.parse(shown) == DEFAULTS[option.target]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
