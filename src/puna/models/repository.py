@@ -94,9 +94,7 @@ def _part(file: RemoteFile) -> tuple[int, int]:
 
 def _has(file: RemoteFile, quant: str) -> bool:
     """Whether the name has that format in it, as a word of its own."""
-    return re.search(
-        rf"(?<![a-z0-9]){re.escape(quant.lower())}(?![a-z0-9])", file.path.lower().replace("-", ".")
-    ) is not None or (re.search(rf"(?<![a-z0-9]){re.escape(quant.lower())}(?![a-z0-9_])", file.path.lower()) is not None)
+    return re.search(rf"(?<![a-z0-9]){re.escape(quant.lower())}(?![a-z0-9_])", file.path.lower()) is not None
 
 
 def _is_projector(file: RemoteFile) -> bool:

@@ -227,7 +227,7 @@ def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
         ("--control-vector-layer-range 1 x", "--control-vector-layer-range: '1:x' is not a range such as 1:10"),
         ("--control-vector-layer-range 1 2", "--control-vector-layer-range: there is no control vector"),
         ("--control-vector v --control-vector-layer-range 3 2", "--control-vector-layer-range: the range ends before it begins"),
-        ("-hf a/b", "-hf is known from llama.cpp's server but not supported here: puna does not download models yet;"),
+        ("-hff a/b", "-hff is known from llama.cpp's server but not supported here: puna does not download models yet;"),
         ("--slots=1", "--slots takes no value"),
         ("--api-key ,", "--api-key: the value is empty"),
         ("--api-key-file /no/such", "--api-key-file: cannot read /no/such: No such file or directory"),
