@@ -129,6 +129,10 @@ class Calls:
     """Whether calls have no mark, and are told by what they begin with at the beginning of the answer."""
     parallel: bool = True
     """Whether the format has more than one call in a turn at all."""
+    word: bool = False
+    """Whether the opening mark is ordinary text, and stays text where no call follows."""
+    exact: bool = False
+    """Whether blanks at the end of the opening mark are part of a control token."""
     trigger: str = ""
     """The text that a call is first told by, if not all of the opening mark; without blanks at its end."""
     silent: tuple[str, ...] = ()
@@ -161,13 +165,17 @@ class Description:
     calls: Calls | None = None
     dropped: tuple[str, ...] = ()
     """Marks that wrap the answer and are no part of it."""
+    ends: tuple[str, ...] = ()
+    """Marks that end the answer: what follows is left out, calls excepted."""
+    wrapper: tuple[str, str] = ("", "")
+    """Tags around an answer that are ordinary text: they are left out only where the answer begins with the first."""
     answer_begin: str = ""
     """What comes before an answer that is no call."""
     answer_end: str = ""
     answer_first: bool = False
     """Whether there is an answer before calls, be it empty."""
     extra: tuple[str, ...] = ()
-    """Further texts that the parser looks at and that may be control tokens."""
+    """Further texts that the parser looks at and that may be control tokens, with the blanks that are part of them."""
     stop: tuple[str, ...] = ()
     """Texts at which the turn ends that are no end-of-generation tokens."""
     before: str = ""
@@ -177,9 +185,9 @@ class Description:
 
     def marks(self, *, calls: bool) -> tuple[str, ...]:
         """Every text that may be a control token of the vocabulary and has to be seen, `calls` those of calls as well."""
-        found = [*self.dropped, *self.extra]
+        found = [*self.dropped, *self.ends]
         if self.thinking:
             found += [self.thinking.begin, self.thinking.end]
         if calls and self.calls:
             found += [*self.calls.openers, self.calls.end, self.calls.call_begin, self.calls.call_end, *self.calls.body.marks]
-        return tuple(dict.fromkeys(filter(None, map(str.strip, found))))
+        return tuple(dict.fromkeys(filter(None, [*self.extra, *map(str.strip, found)])))

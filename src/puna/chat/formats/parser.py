@@ -51,8 +51,12 @@ class TurnParser:
         self._section_end = self._calls.end.strip() if self._calls else ""
         closers = (self._call_end, self._section_end, *(self._calls.body.closing if self._calls else ()))
         self._ignored = {mark for mark in closers if len(mark) >= _DISTINCT} | set(description.dropped)
-        self._first_marks = marks_of(self._think_begin, self._think_end, *description.dropped)
-        self._text_marks = marks_of(*self._openers, self._call_begin, *self._ignored, self._think_begin if thinking.again else "")
+        self._first_marks = marks_of(self._think_begin, self._think_end, *description.dropped, *description.ends, *self._openers)
+        self._thought_first_marks = marks_of(self._think_begin, self._think_end, *description.dropped)
+        self._ends = description.ends
+        again = self._think_begin if thinking.again else ""
+        self._text_marks = marks_of(*self._openers, self._call_begin, *self._ignored, *self._ends, again)
+        self._over_marks = marks_of(*self._openers)
         self._thought_marks = marks_of(self._think_end, *(self._openers if thinking.calls_end else ()))
         self._between_marks = marks_of(self._call_begin, self._section_end)
         self._close_marks = marks_of(self._call_end)
@@ -60,6 +64,12 @@ class TurnParser:
 
         self._bare = self._calls is not None and self._calls.bare
         self._ends_blank = trim and bool(description.after)
+        self._wrapper = marks_of(description.wrapper[0])
+        self._wrapper_end = description.wrapper[1]
+        self._separators = "[,]" if self._calls and self._calls.array else self._calls.between.strip()[:1] if self._calls else ""
+
+        self._lead = ""
+        """What opened the section, where that is text if no call follows."""
 
         self._reader: Reader | None = None
         self._in_section = False
@@ -79,11 +89,15 @@ class TurnParser:
         """The rest. `cut` is whether anything but the model itself ended the output."""
         self._scanner.end(cut=cut)
         self._run()
-        if self._bare and not cut and self._state == self._call and self._out.n_begun == self._n_before:
-            assert self._reader is not None
-            self._out.text(self._reader.held)  # no mark said that it would be a call
+        self._end_unread(cut=cut)
         self._out.finish(trim=self._ends_blank)
         return self._out.take()
+
+    def _end_unread(self, *, cut: bool) -> None:
+        """What may have become a call without a mark is text, unless it was cut off."""
+        reads = self._state == self._call and self._out.n_begun == self._n_before
+        if not cut and (self._lead or (reads and self._bare)):
+            self._out.text(self._lead + (self._reader.held if reads and self._reader else ""))
 
     def _run(self) -> None:
         while self._state():
@@ -103,6 +117,10 @@ class TurnParser:
             return found is not None and self._go(self._content)
         if found == self._think_end:
             return self._close_thought(found)
+        if found in self._openers:
+            return self._open_calls(found)
+        if found in self._ends:
+            return self._go(self._over)
         return self._open_thought(found) if found == self._think_begin else True
 
     def _unopened(self) -> bool:
@@ -110,7 +128,7 @@ class TurnParser:
         blanks = self._scanner.space()
         if not self._separate:
             self._out.text(blanks)
-        found = self._scanner.take_any(self._first_marks)
+        found = self._scanner.take_any(self._thought_first_marks)
         if found and found != self._think_begin:
             return True
         return found is not None and self._open_thought(found)
@@ -142,7 +160,15 @@ class TurnParser:
     # The answer
 
     def _content(self) -> bool:
-        """The answer begins: with a call that has no mark, perhaps."""
+        """The answer begins: with a tag, or a call that has no mark, perhaps."""
+        if self._wrapper_end:
+            self._out.text(self._scanner.space())
+            found = self._scanner.take_any(self._wrapper)
+            if found is None:
+                return False
+            if found:
+                self._ignored.add(self._wrapper_end)
+                self._text_marks = marks_of(*self._text_marks.texts, self._wrapper_end)
         if self._calls is None or not self._calls.bare:
             return self._go(self._text)
         self._out.text(self._scanner.space())
@@ -159,22 +185,30 @@ class TurnParser:
             return self._open_calls(mark)
         if mark in self._ignored:
             return True
+        if mark in self._ends:
+            return self._go(self._over)
         if mark == self._call_begin:
             return self._begin_call()
         return self._open_thought(mark)
+
+    def _over(self) -> bool:
+        """The answer has ended, but a call may follow."""
+        _, mark = self._scanner.until(self._over_marks)
+        return bool(mark) and self._open_calls(mark)
 
     # Calls
 
     def _open_calls(self, mark: str) -> bool:
         assert self._calls is not None
         self._in_section = bool(self._calls.begin)
+        self._lead = mark if self._calls.word else ""
         return self._go(self._between) if self._in_section else self._begin_call()
 
     def _between(self) -> bool:
         """Inside a section, not inside a call."""
         assert self._calls is not None
         self._scanner.space()
-        while self._calls.array and not self._scanner.empty and self._scanner.peek() in "[,]":
+        while not self._scanner.empty and self._scanner.peek() in self._separators:
             self._scanner.char()
             self._scanner.space()
         if self._scanner.empty:
@@ -184,6 +218,9 @@ class TurnParser:
             return False
         if found and found == self._section_end:
             self._in_section = False
+            if self._lead:
+                self._out.text(self._lead + found)
+                self._lead = ""
             return self._go(self._text)
         if found or not self._call_begin:
             return self._begin_call()
@@ -198,6 +235,8 @@ class TurnParser:
     def _call(self) -> bool:
         assert self._reader is not None
         verdict = self._reader.read(self._scanner, self._out)
+        if self._out.n_begun > self._n_before:
+            self._lead = ""
         if verdict == "more":
             return False
         if verdict == "done":
@@ -208,7 +247,8 @@ class TurnParser:
         held = self._reader.held
         for mark in self._ignored:
             held = held.replace(mark, "")
-        self._out.text(held)
+        self._out.text(self._lead + held)
+        self._lead = ""
         return self._go(self._text)
 
     def _close(self) -> bool:

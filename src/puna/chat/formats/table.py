@@ -7,14 +7,22 @@ from dataclasses import dataclass
 
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.description import Description
+from puna.chat.formats.families.apertus import APERTUS
+from puna.chat.formats.families.apriel import APRIEL
 from puna.chat.formats.families.cohere import COMMAND_R, command_r7b
 from puna.chat.formats.families.deepseek import R1, V3_1, V3_2, V4
+from puna.chat.formats.families.firefunction import FIREFUNCTION
+from puna.chat.formats.families.functionary import FUNCTIONARY3_1, Functionary
 from puna.chat.formats.families.gemma4 import GEMMA4
+from puna.chat.formats.families.gigachat import GIGACHAT3, GIGACHAT3_1
 from puna.chat.formats.families.glm import glm, hunyuan
 from puna.chat.formats.families.gpt_oss import Harmony
-from puna.chat.formats.families.hermes import hermes
+from puna.chat.formats.families.granite import GRANITE3
+from puna.chat.formats.families.hermes import REKA, hermes
 from puna.chat.formats.families.kimi import KIMI_K3, kimi_k2
+from puna.chat.formats.families.lfm2 import lfm2
 from puna.chat.formats.families.llama3 import LLAMA3
+from puna.chat.formats.families.minicpm5 import MINICPM5
 from puna.chat.formats.families.minimax import MINIMAX_M1, MINIMAX_M2, MINIMAX_M3
 from puna.chat.formats.families.mistral import NEMO, mistral
 from puna.chat.formats.families.muse import Muse
@@ -57,6 +65,9 @@ TABLE: tuple[Family, ...] = (
     Family("deepseek-v3.1", ("<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>"), described(lambda source: V3_1)),
     Family("mistral", ("[TOOL_CALLS]", "[ARGS]"), described(mistral)),
     Family("mistral-nemo", ("[TOOL_CALLS]",), described(lambda source: NEMO)),
+    Family("functionary-v3.2", (">>>all", ">>>${recipient}"), lambda source: Functionary()),
+    Family("functionary-v3.1", ("<function=", "</function>", "<|start_header_id|>"), described(lambda source: FUNCTIONARY3_1)),
+    Family("firefunction", ("functools[", '"arguments"'), described(lambda source: FIREFUNCTION)),
     Family("llama3", ("<|start_header_id|>", '{"name": function name, "parameters":'), described(lambda source: LLAMA3)),
     Family("muse", ("<atem:function_calls>", "<|eom|>", "to=self"), lambda source: Muse()),
     Family("kimi-k3", ("<|open|>", "<|close|>", "<|sep|>"), described(lambda source: KIMI_K3)),
@@ -76,6 +87,14 @@ TABLE: tuple[Family, ...] = (
     Family("solar-open", ("<|tool_calls|>", "<|tool_call:args|>"), described(lambda source: SOLAR_OPEN)),
     Family("hunyuan", ("<tool_sep{}>", "<arg_key{}>"), described(hunyuan)),
     Family("glm", ("<tool_call>", "<arg_key>", "<arg_value>"), described(glm)),
+    Family("lfm2", ("List of tools: ", "<|im_start|>"), described(lambda source: lfm2(thinking_of(source)))),
+    Family("apertus", ("<|tools_prefix|>", "<|inner_prefix|>"), described(lambda source: APERTUS)),
+    Family("apriel", ("<tool_calls>[", "[BEGIN FINAL RESPONSE]"), described(lambda source: APRIEL)),
+    Family("granite3", ("<|tool_call|>", "<|start_of_role|>"), described(lambda source: GRANITE3)),
+    Family("gigachat3.1", ("<|role_sep|>", "<|function_call|>"), described(lambda source: GIGACHAT3_1)),
+    Family("gigachat3", ("<|role_sep|>", "function call"), described(lambda source: GIGACHAT3)),
+    Family("minicpm5", ('<function name="', '<param name="'), described(lambda source: MINICPM5)),
+    Family("reka", ("<tool_call>", '"arguments', "<sep>"), described(lambda source: REKA)),
     Family("qwen-xml", ("<tool_call>", "<function=", "<parameter="), described(lambda source: qwen_xml(thinking_of(source)))),
     Family("hermes", ("<tool_call>", '"arguments"'), described(lambda source: hermes(thinking_of(source)))),
 )

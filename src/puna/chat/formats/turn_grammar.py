@@ -59,7 +59,7 @@ def section(calls: Calls, request: TurnRequest, opening: Opening = "whole", *, s
         blanks = first[len(first.rstrip()) :]
         loose: Node | str = Pattern(r"\s{0,4}") if blanks and opening == "blanks" else blanks
         mark = alt([seq(text) for text in calls.openers])
-        begin = seq("" if opening == "open" else mark, loose)
+        begin = seq("" if opening == "open" else mark, loose) if not calls.exact else seq(first)
     else:
         begin = seq(first)
     array = calls.brackets if calls.array else ("", "")

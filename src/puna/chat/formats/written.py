@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from puna.chat.formats.bodies.either import Either
 from puna.chat.formats.bodies.envelope import Envelope
 from puna.chat.formats.bodies.named import Named, spell_name
 from puna.chat.formats.bodies.pythonic import Pythonic
@@ -18,18 +19,21 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 def can_write(calls: Calls) -> bool:
     """Whether calls of this description can be written. Names that hold an id cannot."""
-    body = calls.body
+    body = calls.body.written if isinstance(calls.body, Either) else calls.body
     return isinstance(body, (Envelope, Pythonic, Tagged)) or (isinstance(body, Named) and body.spell is spell_name)
 
 
 def write_calls(calls: Calls, made: Sequence[ToolCall]) -> str:
     """The text of calls that were made. Raises `TypeError` for a description whose calls cannot be written."""
     written = calls.between.join(f"{calls.call_begin}{_body(calls.body, call)}{calls.call_end}" for call in made)
-    return f"{calls.begin}[{written}]{calls.end}" if calls.array else f"{calls.begin}{written}{calls.end}"
+    begin, end = calls.brackets if calls.array else ("", "")
+    return f"{calls.begin}{begin}{written}{end}{calls.end}"
 
 
 def _body(body: object, call: ToolCall) -> str:
     arguments = call.arguments.strip() or "{}"
+    if isinstance(body, Either):
+        body = body.written
     if isinstance(body, Envelope):
         own_id = f'"{body.id}": {_json(call.id)}' if body.id else ""
         members = [f'"{body.name}": {_json(call.name)}', f'"{body.arguments}": {arguments}']
@@ -48,7 +52,8 @@ def _body(body: object, call: ToolCall) -> str:
 
 def _tagged(body: Tagged, key: str, value: Any) -> str:
     if isinstance(value, str):
-        return f"{body.key_begin}{key}{body.key_end}{value}{body.value_end}"
+        begin, end = body.quotes if any(mark in value for mark in "<&\n") else ("", "")
+        return f"{body.key_begin}{key}{body.key_end}{begin}{value}{end}{body.value_end}"
     return f"{body.key_begin}{key}{body.json_key_end or body.key_end}{_json(value)}{body.value_end}"
 
 

@@ -9,6 +9,7 @@ import pytest
 from puna.chat import Message, SpecialTexts, ToolCall, render_chat
 from puna.chat.formats.plan import TurnRequest
 from puna.chat.formats.table import choose_format
+from puna.chat.tool_texts import texts_of
 from tests.unit.chat.formats.harness import TOOLS, parse, plain
 from tests.unit.chat.helpers import each_template, real, user
 
@@ -16,11 +17,13 @@ ENDS = (
     "<|im_end|>", "<|user|>", "<|observation|>", "[e~[", "<seed:eos>", "<SPECIAL_12>", "<|END_OF_TURN_TOKEN|>", "<|role_end|>",
     "<turn|>", "<|tool_response>", "<end_of_sentence>", "<｜end▁of▁sentence｜>", "</assistant>", "<|end_of_msg|>", "<|eot|>",
     "<｜hy_eos:opensource｜>", "<|START_OF_TURN_TOKEN|>", "<|eot_id|>", "</s>", "<|end_of_text|>", "<|calls|>", "<|call|>",
-    "<|return|>", "<end_of_turn>", "\n\n<sep>", "\n\nUser: ", "<|tool▁outputs▁begin｜>", "<｜tool▁outputs▁begin｜>",
+    "<|return|>", "<end_of_turn>", "<|eom_id|>", "<|message_sep|>\n\nfunction result", "[RESULT", "<|begin_tool_result|>",
+    "\n\n<sep>", "\n\nUser: ", "<|tool▁outputs▁begin｜>", "<｜tool▁outputs▁begin｜>",
 )  # fmt: skip
 """Texts that end a turn in some family."""
 
 NOT_SO = {
+    "Apriel-1.6-15b-Thinker-fixed": "leaves the line out that opens thoughts",
     "NVIDIA-Nemotron-Nano-v2": "opens thoughts before a last answer that has its own",
     "llama-cpp-rwkv-world": "opens thoughts in the prompt, and has none in answers",
 }
@@ -43,13 +46,19 @@ NONE = SpecialTexts()
 
 def written(name: str, turn: Message, *, thinks: bool) -> tuple[str, str]:
     """The prompt, and the text of the turn that follows it."""
-    template = real(name)
+    template, form = real(name), choose_format(real(name).source)
     kwargs = template.capabilities.thinking(thinks)
     results = [Message(role="tool", content="RESULT", tool_call_id=call.id) for call in turn.tool_calls]
 
     def text(*messages: Message, prompt: bool) -> str:
         return render_chat(
-            template, messages, special_tokens=NONE, tools=TOOL_VALUES, kwargs=kwargs, add_generation_prompt=prompt
+            template,
+            messages,
+            special_tokens=NONE,
+            tools=TOOL_VALUES,
+            kwargs=kwargs,
+            add_generation_prompt=prompt,
+            texts=texts_of(form),
         ).text
 
     prompt = text(user("question"), prompt=True)
@@ -57,7 +66,7 @@ def written(name: str, turn: Message, *, thinks: bool) -> tuple[str, str]:
     common = next((at for at, (a, b) in enumerate(zip(prompt, whole, strict=False)) if a != b), min(len(prompt), len(whole)))
     begun = prompt[:common].rstrip("<|｜/")  # not half a tag
     raw = whole[len(begun) :].removeprefix("<|CHATBOT_TOKEN|>")
-    if name.startswith(("microsoft-Phi", "unsloth-Apriel")):
+    if name.startswith(("microsoft-Phi", "unsloth-Apriel", "Apriel")):
         raw = raw.split("\n<|end|>")[0].split("<|end|>")[0]
     ends = [place for end in ENDS if (place := raw.find(end)) >= 0]
     return begun, raw[: min(ends, default=len(raw))]
@@ -65,7 +74,7 @@ def written(name: str, turn: Message, *, thinks: bool) -> tuple[str, str]:
 
 def read(name: str, prompt: str, raw: str) -> Message:
     form = choose_format(real(name).source)
-    if (form.name == "generic" or name == "unsloth-Apriel-1.5") and real(name).capabilities.tool_calls:
+    if form.name == "generic" and real(name).capabilities.tool_calls:
         pytest.skip("this family is not known")
     return parse(form.plan(TurnRequest(tools=TOOLS, prompt=prompt)), [raw])
 

@@ -13,8 +13,11 @@ _UNQUOTED = ("pattern", "format")
 """Keywords of strings that have no form where strings have no quotes."""
 
 
-def bare_string(tool: Tool, key: str, schema: Any, end: str) -> Node:
-    """A string and its end. Raises `InvalidRequest` for what a strict tool's schema says and cannot be enforced."""
+def bare_string(tool: Tool, key: str, schema: Any, end: str, *, quotes: tuple[str, str] = ("", "")) -> Node:
+    """A string and its end; it may be in `quotes`.
+
+    Raises `InvalidRequest` for what a strict tool's schema says and cannot be enforced.
+    """
     texts = _texts(schema)
     if texts is not None and not any(end.strip() in text for text in texts):
         return seq(alt([seq(text) for text in texts]), end)
@@ -23,14 +26,18 @@ def bare_string(tool: Tool, key: str, schema: Any, end: str) -> Node:
     if lost and tool.strict:
         raise InvalidRequest(why, param="tools")
     low, high = _lengths(schema)
-    return free_text(end, low=low, high=high, lost=why)
+    return free_text(end, quotes=quotes, low=low, high=high, lost=why)
 
 
-def free_text(end: str, *, low: int = 0, high: int | None = None, lost: str = "") -> Free:
-    """Any text of some length and its end. `lost` says what is not enforced."""
+def free_text(end: str, *, quotes: tuple[str, str] = ("", ""), low: int = 0, high: int | None = None, lost: str = "") -> Node:
+    """Any text of some length and its end; in `quotes` it may hold that end. `lost` says what is not enforced."""
     mark, bare = end.rstrip(), end.strip()
-    without = (bare,) if bare != mark else ()
-    return Free((Branch(mark, seq(end[len(mark) :])),), without=without, low=low, high=high, lost=lost)
+    opening, closing = quotes
+    without = tuple(filter(None, (bare if bare != mark else "", opening)))
+    text = Free((Branch(mark, seq(end[len(mark) :])),), without=without, low=low, high=high, lost=lost)
+    if not closing:
+        return text
+    return alt([text, seq(opening, Free((Branch(closing, seq(end)),), low=low, high=high, lost=lost))])
 
 
 def _texts(schema: Any) -> list[str] | None:

@@ -72,7 +72,7 @@ class _EnvelopeReader:
         self._tools = tools
         self._names = {envelope.name}
         self._arguments = {envelope.arguments, *envelope.also}
-        self._ids = {envelope.id} if envelope.id else set()
+        self._ids = {envelope.id, "id"} - {""}
         self._id_counts = envelope.id_counts
         self._known = self._names | self._arguments | self._ids | _OTHERS
         self._taken: list[str] = []

@@ -26,6 +26,8 @@ class PythonValue:
         self._stack: list[str] = []
         """The JSON brackets that are open, by what closes them."""
         self._quote = ""
+        self._quoted = False
+        """Whether a quote came within a string that ends it, unless a letter follows."""
         self._escape = ""
         """An escape that is not complete; backslash included."""
         self._high = ""
@@ -42,6 +44,8 @@ class PythonValue:
         parts: list[str] = []
         while not self.done and not scanner.empty:
             parts.append(self._in_string(scanner) if self._quote else self._step(scanner))
+        if self._quoted and scanner.ended:
+            parts.append(self._behind_quote(scanner))
         return "".join(parts)
 
     def _step(self, scanner: Scanner) -> str:
@@ -94,6 +98,8 @@ class PythonValue:
     def _in_string(self, scanner: Scanner) -> str:
         if self._escape:
             return self._escaped(scanner)
+        if self._quoted:
+            return self._behind_quote(scanner)
         part = scanner.match(_IN_STRING)
         if part:
             return escaped(part)
@@ -102,9 +108,18 @@ class PythonValue:
             self._escape = char
             return ""
         if char == self._quote:
-            self._quote = ""
-            return self._closed('"')
+            self._quoted = True
+            return ""
         return escaped(char)
+
+    def _behind_quote(self, scanner: Scanner) -> str:
+        """Templates do not escape quotes: one in the middle of a word is part of the string."""
+        self._quoted = False
+        quote = self._quote
+        if scanner.peek().isalnum():
+            return escaped(quote)
+        self._quote = ""
+        return self._closed('"')
 
     def _escaped(self, scanner: Scanner) -> str:
         if len(self._escape) == 1:
@@ -139,6 +154,7 @@ def python_as_json(text: str) -> str | None:
     """A Python literal as JSON; None for what is none, or has no form in JSON."""
     scanner, value = Scanner(), PythonValue()
     scanner.feed(text)
+    scanner.end(cut=False)
     found = value.read(scanner)
     scanner.space()
     if not (value.done and scanner.empty) or value.guessed:

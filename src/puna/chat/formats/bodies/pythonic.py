@@ -80,7 +80,7 @@ class PythonicReader:
         self._name = ""
         self._key = ""
         self._n = 0
-        self._value = PythonValue()
+        self._value, self._empty = PythonValue(), True
         self._step: Callable[[Scanner, Emitter], Verdict | None] = self._in_name
 
     @property
@@ -138,9 +138,11 @@ class PythonicReader:
         scanner.space()
         if scanner.empty:
             return None
-        self._value = PythonValue()
+        self._value, self._empty = PythonValue(), True
         if scanner.peek() == "=":
             scanner.char()
+        elif not self._key and scanner.peek() in "]}":
+            return "broken"
         else:  # no name
             word = Scanner()
             word.feed(self._key)
@@ -152,7 +154,11 @@ class PythonicReader:
         return None
 
     def _in_value(self, scanner: Scanner, out: Emitter) -> Verdict | None:
-        out.arguments(self._value.read(scanner))
+        text = self._value.read(scanner)
+        self._empty = self._empty and not text
+        if self._value.done:
+            text = text or ("null" if self._empty else "")
+        out.arguments(text)
         if self._value.done:
             self._step = self._before_key
         return None

@@ -50,6 +50,8 @@ class Tagged:
     """What opens a value, where blanks or attributes may lie between it and the text behind the key."""
     type_begin: str = ""
     """What comes before the value's JSON type among those attributes, in formats that say it. A quote follows the type."""
+    quotes: tuple[str, str] = ("", "")
+    """What may be around a string, and is where the string holds what ends values."""
     name_more: Node | None = None
     """What lies between the text behind the name and the end of that tag, if anything does."""
     name_close: str = ""
@@ -77,7 +79,14 @@ class Tagged:
         if named is None:
             heads = dict((self._head(JSON_TYPES), self._head(("string", *JSON_TYPES))))
             return Repeat(
-                seq(self.key_begin, Free(tuple(Branch(end, seq(head, free_text(self.value_end))) for end, head in heads.items())))
+                seq(
+                    self.key_begin,
+                    Free(
+                        tuple(
+                            Branch(end, seq(head, free_text(self.value_end, quotes=self.quotes))) for end, head in heads.items()
+                        )
+                    ),
+                )
             )
         needed = required(tool)
         items: list[Node] = []
@@ -106,7 +115,7 @@ class Tagged:
             self.key_begin,
             key,
             *self._head(("string",)),
-            bare_string(tool, key, resolved(schema, tool.parameters), self.value_end),
+            bare_string(tool, key, resolved(schema, tool.parameters), self.value_end, quotes=self.quotes),
         )
 
     def reader(self, tools: Sequence[Tool], closers: Sequence[str]) -> Reader:
@@ -135,6 +144,7 @@ class _TaggedReader:
         self._type_begin = body.type_begin.strip()
         self._head_marks = marks_of(self._value_begin, body.value_end.strip(), *inner)
         self._value_marks = marks_of(body.value_end.strip())
+        self._quote, self._unquote = body.quotes[0], marks_of(body.quotes[1])
         self._lead = "\n" if (body.value_begin or body.key_end).endswith("\n") else ""
         self._trail = "\n" if body.value_end.startswith("\n") else ""
         self._taken: list[str] = []
@@ -249,7 +259,36 @@ class _TaggedReader:
         if self._kind == "string":
             out.arguments('"')
         self._value, self._json = [], JsonValue()
-        self._fresh, self._line_end, self._step = True, "", self._in_value
+        self._fresh, self._line_end = True, ""
+        self._step = self._quoted_or_not if self._quote else self._in_value
+
+    def _quoted_or_not(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        taken = scanner.take(self._quote)
+        if taken is None:
+            return "more"
+        if taken and self._kind == "either":
+            self._kind = "string"
+            out.arguments('"')
+        self._step = self._quoted if taken else self._in_value
+        return None
+
+    def _quoted(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        text, mark = scanner.until(self._unquote)
+        if self._kind == "string":
+            out.arguments(escaped(text))
+        else:
+            self._value.append(text)
+        if not mark:
+            return "more"
+        self._step = self._behind_quoted
+        return None
+
+    def _behind_quoted(self, scanner: Scanner, out: Emitter) -> Verdict | None:
+        _, mark = scanner.until(self._value_marks)
+        if not mark:
+            return "more"
+        self._end_value("".join(self._value), out)
+        return None
 
     def _in_value(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._value_marks)

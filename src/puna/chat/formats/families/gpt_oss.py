@@ -29,6 +29,9 @@ _ANALYSIS = f"{CHANNEL}analysis{MESSAGE}"
 _FINAL = f"{CHANNEL}final{MESSAGE}"
 _NEXT = f"{END}{START}{_ROLE}"
 
+_TAILS = (f" {CONSTRAIN}json", *(f"{CHANNEL}commentary {kind}json" for kind in ("", CONSTRAIN, f"{CONSTRAIN} ")), "")
+"""What comes between a tool's name and the message; LLM-jp leaves a blank before the kind."""
+
 MAX_HEADER = 400
 """Most characters of a header."""
 
@@ -62,7 +65,7 @@ def _constraint(request: TurnRequest) -> Constraint | None:
     if choice == "none" and request.answer is None and not request.tools:
         return None
     recipient = " to=functions."
-    tails = alt([seq(f" {CONSTRAIN}json{MESSAGE}"), seq(f"{CHANNEL}commentary json{MESSAGE}"), seq(MESSAGE)])
+    tails = alt([seq(tail, MESSAGE) for tail in _TAILS])
     begun = alt([seq(tool.name, tails, arguments(tool)) for tool in request.tools]) if request.tools else seq()
     if choice == "auto" and request.answer is None:
         return Constraint(
@@ -79,7 +82,7 @@ def _constraint(request: TurnRequest) -> Constraint | None:
         answer: Node = Part(request.answer) if request.answer else Free(ends=True)
         options.append(seq(_FINAL, answer))
     if choice != "none":
-        options.append(seq(f"{CHANNEL}commentary{recipient}", begun))
+        options += [seq(f"{CHANNEL}commentary{recipient}", begun), seq(recipient, begun)]
     aloud = (_ANALYSIS, f"{CHANNEL}commentary{MESSAGE}") if choice != "required" and not request.answer else (_ANALYSIS,)
     before = [seq(begin, Free((Branch(_NEXT, seq()),))) for begin in aloud]
     return as_constraint(Outline(seq(Repeat(alt(before), 0, None if len(aloud) > 1 else 1), alt(options))))

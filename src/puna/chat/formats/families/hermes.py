@@ -11,6 +11,8 @@ It is about the weather, so I ask.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from puna.chat.formats.bodies.envelope import Envelope
 from puna.chat.formats.description import Calls, Description, Thinking
 
@@ -25,3 +27,7 @@ CALLS = Calls(
 def hermes(thinking: Thinking | None = None) -> Description:
     """The format, with these tags for thoughts."""
     return Description(name="hermes", thinking=thinking, calls=CALLS)
+
+
+REKA = Description(name="reka", thinking=Thinking(), calls=replace(CALLS, between=""))
+"""Reka Edge, which writes nothing between calls."""
