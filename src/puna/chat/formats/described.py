@@ -29,7 +29,8 @@ class DescribedFormat:
         closed = closed_thoughts(thinking, request.prompt)
         calls = bool(request.tools) and request.choice != "none" and description.calls is not None
 
-        marked = calls or description.dropped or (thinking is not None and request.separate_reasoning)
+        marks = (*description.dropped, *description.ends, description.wrapper[1])
+        marked = calls or any(marks) or (thinking is not None and request.separate_reasoning)
 
         def parser() -> Parser:
             if not marked:
