@@ -21,6 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(trials, "DEEP", 200)
     monkeypatch.setattr(tuner, "SECONDS", 60.0)
+    monkeypatch.setattr(trials, "CALM", 0.0)
     return tmp_path / "puna" / "calibration"
 
 
@@ -97,6 +98,15 @@ def test_without_time_the_rules_hold_and_nothing_is_kept(
     monkeypatch.setattr(tuner, "SECONDS", 0.0)
     found = tuning(Driver(tiny_llama, calibrate=True).facts)
     assert (found.layout, found.flash_short, found.flash_long, found.comparisons) == ("split", True, False, ())
+    assert not cache.exists()
+
+
+def test_a_busy_machine_is_not_measured(
+    tiny_llama: Path, cache: Path, measured: list[Way], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "CALM", 1e9)
+    found = tuning(Driver(tiny_llama, calibrate=True).facts)
+    assert (found.layout, found.comparisons, found.complete) == ("split", (), False)
     assert not cache.exists()
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from puna.engine.calibration import Costs, Way
 from puna.errors import StartupError
+from puna.llama import library
 from puna.llama.batch import Batch
 from puna.llama.context import Context, DecodeError
 from puna.llama.state import State, StateFormatError, stretch
@@ -26,10 +27,32 @@ UNCUT_LENGTH = 1024
 """Room of a sequence that cannot be cut back after each round, and so becomes longer and longer."""
 
 
+CALM = 0.75
+"""Share of the time that this thread must have had a core: on a busy machine times mean nothing."""
+
+
 class MakeTrialContext(Protocol):
     """Makes a context for a way: so many sequences of so many tokens. Raises `StartupError` for want of memory."""
 
     def __call__(self, way: Way, n_sequences: int, length: int) -> Context: ...
+
+
+class Disturbed(Exception):
+    """Something else used the cores meanwhile."""
+
+
+class Watch:
+    """Takes the time of something that this thread computes without waiting."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def stop(self) -> float:
+        """Seconds since the start. Raises `Disturbed` when this thread had no core for much of them."""
+        wall, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
+        if not library.has_accelerator() and cpu < CALM * wall:
+            raise Disturbed(f"{cpu:.2f} of {wall:.2f} seconds")
+        return wall
 
 
 class Stage:
@@ -50,9 +73,9 @@ class Stage:
     def try_out(self) -> float:
         """Compute a few tokens and forget them; about the seconds that a round takes."""
         self._decode([(0, 2)])  # reads the weights, if need be from disk
-        began = time.perf_counter()
+        watch = Watch()
         self._decode([(0, TASTE)])
-        seconds = time.perf_counter() - began
+        seconds = watch.stop()
         self.context.drop(0)
         self._ends[0] = 0
         return seconds / TASTE * (PIECE + 1 + self._n)
@@ -88,16 +111,20 @@ class Stage:
         return stretch(seed, shape, depth), stretch(seed, shape, depth // 2)
 
     def run(self) -> tuple[float, float, float]:
-        """Read a piece, write one token alone and one in every sequence: seconds for a token of each kind."""
+        """Read a piece, write one token alone and one in every sequence: seconds for a token of each kind.
+
+        Raises `DecodeError`, and `Disturbed` when the machine is busy.
+        """
         before = list(self._ends)
         if max(before) + PIECE + 2 > self._length:
             for sequence in range(len(before)):
                 self.context.drop(sequence)
             before = self._ends = [0] * len(before)
-        times = [time.perf_counter()]
+        watch, times = Watch(), [time.perf_counter()]
         for rows in ([(self._reader, PIECE)], [(0, 1)], [(sequence, 1) for sequence in range(self._n)]):
             self._decode(rows)
             times.append(time.perf_counter())
+        watch.stop()
         if self._can_cut:
             for sequence, end in enumerate(before):
                 self.context.cut(sequence, end)
@@ -141,7 +168,7 @@ class Trials:
         self._stages: dict[tuple[str, bool, bool], Stage] = {}
 
     def measure(self, way: Way) -> Costs | None:
-        """Measure a way once; None when there is no time for it, no memory, or the engine cannot do it."""
+        """Measure a way once; None when there is no time for it, no memory, the engine cannot do it, or the machine is busy."""
         try:
             stage = self._stages.pop(_key(way), None)
             if stage is not None:
@@ -152,6 +179,9 @@ class Trials:
                 return None
             stage.context.set_threads(way.n_threads, way.n_threads_batch)
             reading, alone, crowd = stage.run()
+        except Disturbed:
+            self._end = 0.0
+            return None
         except (StartupError, DecodeError) as error:
             self._warn(f"{way} cannot be measured: {error}")
             return None
