@@ -78,6 +78,9 @@ def create_app(
     app.state.service = service
     app.state.recordings = recordings
     add_handlers(app)
+    # first those of which there are most requests a second: a route is found by trying one after another
+    app.include_router(embeddings.embeddings_router(service))
+    app.include_router(rerank.rerank_router(service))
     app.include_router(health_router(service))
     app.include_router(metrics_router(service, metrics))
     app.include_router(native.native_router(service))
@@ -85,8 +88,6 @@ def create_app(
     app.include_router(anthropic.anthropic_router(service))
     app.include_router(responses.responses_router(service))
     app.include_router(extras.extras_router(service))
-    app.include_router(embeddings.embeddings_router(service))
-    app.include_router(rerank.rerank_router(service))
     app.include_router(page_router())
     _document_bodies(app)
     return app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -54,10 +55,18 @@ def _tokenize(tokenizer: Tokenizer, one: Prompt, limit: int, truncate: bool, ind
     return [*tokens[: limit - 1], tokens[-1]]
 
 
-async def embed(service: Service, inputs: Sequence[Sequence[int]], lora: Scales) -> list[Floats]:
-    """The vectors of each input, as the model puts them out with these adapters.
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What inputs became, all of them in one array, since that is computed with much faster than many."""
 
-    Shapes: (1, width), or (tokens, width) without pooling.
+    rows: Floats
+    """Shape: (vectors, numbers)."""
+    counts: list[int]
+    """How many rows belong to each input: one, or without pooling one a token."""
+
+
+async def embed(service: Service, inputs: Sequence[Sequence[int]], lora: Scales) -> Embedded:
+    """The vectors of each input, as the model puts them out with these adapters.
 
     Raises `NotSupported`, `Unavailable`, `QueueFull`, or `InvalidRequest` for more numbers than a reply may hold.
     """
@@ -69,28 +78,37 @@ async def embed(service: Service, inputs: Sequence[Sequence[int]], lora: Scales)
                 f"the vectors of all tokens would be {n_floats} numbers; {MOST_FLOATS} can be sent", param="input"
             )
     found = await service.engine.embed(inputs, lora=lora).all()
-    vectors = [np.frombuffer(data, np.float32).reshape(-1, facts.n_embd_out) for data in found]
-    for index, vector in enumerate(vectors):
-        if not np.isfinite(vector).all():
-            raise ServerFault(f"the model gave no finite numbers for input {index}")
-    return vectors
+    counts = [len(data) // (4 * facts.n_embd_out) for data in found]
+    rows = np.frombuffer(b"".join(found), np.float32).reshape(-1, facts.n_embd_out)
+    if not np.isfinite(rows).all():
+        row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+        index = int(np.searchsorted(np.cumsum(counts), row, side="right"))
+        raise ServerFault(f"the model gave no finite numbers for input {index}")
+    return Embedded(rows, counts)
 
 
-def shape(vector: Floats, *, dimensions: int | None, norm: int) -> Floats:
+def shape(rows: Floats, *, dimensions: int | None, norm: int) -> Floats:
     """The vectors, cut to their first `dimensions`, each scaled. Shape: as before, or with fewer columns.
 
     `norm`: -1 leaves them as they are, 0 makes the largest number 32760, any other p makes their p-norm 1.
     """
-    cut = vector if dimensions is None else vector[:, :dimensions]
+    cut = rows if dimensions is None else rows[:, :dimensions]
     if norm < 0:
         return cut
-    wide = np.abs(cut.astype(np.float64))
-    largest = wide.max(axis=1, keepdims=True)
-    safe = np.where(largest > 0, largest, 1.0)  # a vector of zeros stays one
+    size = _sizes(cut.astype(np.float64), norm)
+    size[size == 0] = 1.0  # a vector of zeros stays one
+    scaled: Floats = (cut / size[:, None]).astype(np.float32)
+    return scaled
+
+
+def _sizes(rows: npt.NDArray[np.float64], norm: int) -> npt.NDArray[np.float64]:
+    """What each row is to be divided by."""
+    if norm == 2:
+        return np.sqrt(np.einsum("ij,ij->i", rows, rows))  # of 32-bit numbers: no square overflows 64 bits
+    rows = np.abs(rows)
+    largest = rows.max(axis=1)
     if norm == 0:
-        size = safe / INT16_RANGE
-    else:
-        # of numbers up to 1, so that no power overflows
-        size = safe * ((wide / safe) ** norm).sum(axis=1, keepdims=True) ** (1.0 / norm)
-        size = np.where(largest > 0, size, 1.0)
-    return (cut / size).astype(np.float32)
+        return largest / INT16_RANGE
+    # of numbers up to 1, so that no power overflows
+    parts = rows / np.where(largest > 0, largest, 1.0)[:, None]
+    return largest * (parts**norm).sum(axis=1) ** (1.0 / norm)

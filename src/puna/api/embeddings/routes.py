@@ -34,11 +34,11 @@ def embeddings_router(service: Service) -> APIRouter:
             service.tokenizer, wish.inputs, limit=facts.n_ctx_pooled, truncate=wish.truncate, param=wish.param
         )
         lora = decode_lora(body.lora, service.adapters, param="lora") if body.lora else service.adapters.current
-        raw = await embed(service, tokens, lora)
-        vectors = [shape(one, dimensions=wish.dimensions, norm=wish.norm) for one in raw]
+        found = await embed(service, tokens, lora)
+        rows = shape(found.rows, dimensions=wish.dimensions, norm=wish.norm)
         if native:
-            return Json(native_reply(vectors, base64=wish.base64))
-        return Json(openai_reply(vectors, base64=wish.base64, model=service.model, n_tokens=sum(map(len, tokens))))
+            return Json(native_reply(rows, found.counts, base64=wish.base64))
+        return Json(openai_reply(rows, base64=wish.base64, model=service.model, n_tokens=sum(map(len, tokens))))
 
     async def create_embedding(body: EmbeddingRequest) -> Response:
         """Make texts into vectors. A body with `content` in place of `input` is answered in llama.cpp's shape."""
