@@ -13,6 +13,9 @@ from puna.log import logger
 MESSAGES = "/v1/messages"
 """Where errors have Anthropic's shape, and below it."""
 
+RANKING = ("/rerank", "/reranking")
+"""How paths end whose clients, Cohere's among them, look for a message beside the error."""
+
 _MESSAGES_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -47,7 +50,8 @@ def error_body(error: PunaError, path: str = "") -> bytes:
     value = error_object(error)
     if isinstance(error, ContextExceeded) and path.removeprefix("/v1").startswith("/responses"):
         value["code"] = "context_length_exceeded"  # a client of that route tells its user by this word
-    return msgspec.json.encode({"error": value})
+    more = {"message": error.message} if path.endswith(RANKING) else {}
+    return msgspec.json.encode({"error": value, **more})
 
 
 def is_messages(path: str) -> bool:

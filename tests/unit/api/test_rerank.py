@@ -100,7 +100,8 @@ async def test_raw_scores_and_cut_documents() -> None:
 async def test_what_is_wrong_is_named(body: dict[str, Any], param: str) -> None:
     used = engine()
     reply = await send("/v1/rerank", body, used)
-    assert reply.status_code == 400 and reply.json()["error"]["param"] == param and reply.json()["error"]["message"]
+    error = reply.json()["error"]
+    assert reply.status_code == 400 and error["param"] == param and error["message"] == reply.json()["message"]
     assert used.embedded == []
 
 
