@@ -104,11 +104,12 @@ def shape(rows: Floats, *, dimensions: int | None, norm: int) -> Floats:
 def _sizes(rows: npt.NDArray[np.float64], norm: int) -> npt.NDArray[np.float64]:
     """What each row is to be divided by."""
     if norm == 2:
-        return np.sqrt(np.einsum("ij,ij->i", rows, rows))  # of 32-bit numbers: no square overflows 64 bits
+        # of 32-bit numbers: no square overflows 64 bits
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.float64)
     rows = np.abs(rows)
-    largest = rows.max(axis=1)
+    largest = np.asarray(rows.max(axis=1), np.float64)
     if norm == 0:
         return largest / INT16_RANGE
     # of numbers up to 1, so that no power overflows
     parts = rows / np.where(largest > 0, largest, 1.0)[:, None]
-    return largest * (parts**norm).sum(axis=1) ** (1.0 / norm)
+    return np.asarray(largest * (parts**norm).sum(axis=1) ** (1.0 / norm), np.float64)
