@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from puna.speculation import SpecType
+
 
 class ScaledFile(msgspec.Struct, frozen=True, array_like=True):
     """A file and how strongly what is in it counts."""
@@ -71,6 +73,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Shortest shared prefix, in tokens, for which a request waits for another one that is computing it."""
     calibrate: bool = True
     """Whether what was left open is measured when a model is loaded for the first time."""
+    draft_adaptive: bool = True
+    """Whether drafts are only as long as they pay, instead of as long as they may be."""
     embeddings: bool = False
     """Make texts into vectors. A model that cannot generate text does so, or ranks, in any case."""
     reranking: bool = False
@@ -136,6 +140,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether requests that do not say use, and leave, prompts in the cache."""
     cache_reuse: int = 0
     """`n_cache_reuse` of requests that name none."""
+    spec_type: SpecType = "none"
+    """Where drafts come from, for requests that do not say."""
+    draft_max: int = 16
+    """Most tokens of a draft, for requests that do not say; the same holds for the next two."""
+    draft_min: int = 0
+    draft_p_min: float = 0.0
     context_shift: bool = False
     """Whether an answer that fills the context goes on without the oldest part of what came before."""
     n_keep: int = 0

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from puna.pooling import PoolingFacts
+from puna.speculation import Speculation
 from puna.tuning import Tuning
 
 StopType = Literal["none", "eos", "word", "limit"]
@@ -162,6 +163,7 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """Prompt tokens that a shift leaves alone; -1 for all of them."""
     n_discard: int = 0
     """Tokens that a shift drops; 0 for half of those it may."""
+    speculation: Speculation = Speculation()
     deterministic: bool = False
     """Compute with shapes that depend on this request alone, whatever else runs or is cached."""
     n_indent: int = 0
@@ -221,6 +223,9 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     predicted_ms: float = 0.0
     queue_ms: float = 0.0
     """From arrival at the worker to the first work on it."""
+    draft_n: int = 0
+    """Tokens that were drafted."""
+    draft_n_accepted: int = 0
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -286,6 +291,7 @@ class ModelFacts(PoolingFacts, frozen=True, kw_only=True):
     """Whether a suffix of a sequence can be dropped (false for recurrent, hybrid and sliding-window models)."""
     has_decoder: bool
     """Whether the model generates text."""
+    has_draft_model: bool = False
     engine: str
     """Version of the engine's bindings and the CPU features it was built with."""
     safe_mode: bool
@@ -379,6 +385,9 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     predicted_ms: float = 0.0
     n_tokens_max: int = 0
     """Most tokens any sequence has held."""
+    drafted: tuple[int, ...] = ()
+    """Drafted tokens by their place in the draft."""
+    draft_accepted: tuple[int, ...] = ()
     n_pooling: int = 0
     """Requests whose inputs are being, or wait to be, embedded or ranked."""
     pooled_inputs: int = 0

@@ -15,21 +15,22 @@ LONGEST = 400
 BASE = frozenset(
     {
         *("errors", "types", "outline", "chat_templates", "config", "log", "machine", "gguf", "pooling", "tuning"),
-        "calibration_file",
+        *("calibration_file", "speculation"),
     }
 )
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
-    "types": frozenset({"errors", "pooling", "tuning"}),
+    "types": frozenset({"errors", "pooling", "tuning", "speculation"}),
     "outline": frozenset({"errors", "types"}),
     "chat_templates": frozenset(),
-    "config": frozenset({"errors", "types"}),
+    "config": frozenset({"errors", "types", "speculation"}),
     "log": frozenset({"errors", "types", "config"}),
     "machine": frozenset({"errors"}),
     "gguf": frozenset({"errors"}),
     "pooling": frozenset(),
     "tuning": frozenset(),
+    "speculation": frozenset(),
     "calibration_file": frozenset({"tuning", "config", "machine"}),
     "settings": BASE,
     "llama": BASE,

@@ -13,6 +13,7 @@ from puna.api.fields import MAX_ANSWERS, GenerationFields, SamplingFields
 from puna.api.logprobs import Logprobs
 from puna.api.lora import decode_lora
 from puna.api.samplers import decode_samplers
+from puna.api.speculative import decode_speculation
 from puna.api.triggers import decode_preserved, decode_triggers
 from puna.api.unsupported import refuse_unsupported
 from puna.errors import InvalidRequest
@@ -84,6 +85,7 @@ def decode_generation(
         context_shift=settings.context_shift,
         n_keep=first(fields.n_keep, settings.n_keep),
         n_discard=fields.n_discard or 0,
+        speculation=decode_speculation(fields, settings, has_draft_model=service.facts.has_draft_model),
         deterministic=fields.deterministic is True,
         n_indent=fields.n_indent or 0,
         t_max_predict_ms=max(0, fields.t_max_predict_ms or 0),

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, WithJsonSchema
 
 from puna.api.numbers import Count, CountOrAll, Int, Modest, Number, Share, Whole
+from puna.api.speculative import SpeculativeFields
 
 MAX_PROBS = 1024
 """Most alternatives that are reported for a token."""
@@ -128,7 +129,7 @@ class LoraScale(Body):
     scale: Number
 
 
-class GenerationFields(SamplingFields, ConstraintFields):
+class GenerationFields(SamplingFields, ConstraintFields, SpeculativeFields):
     """All that is not particular to one dialect."""
 
     model: str | None = None

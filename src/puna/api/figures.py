@@ -10,7 +10,8 @@ from puna.types import Progress, Timings
 
 
 def timings_object(timings: Timings) -> dict[str, Any]:
-    """llama.cpp's `timings`; rates are 0 where nothing was measured."""
+    """llama.cpp's `timings`; rates are 0 where nothing was measured, and drafts are left out where there were none."""
+    drafted = {"draft_n": timings.draft_n, "draft_n_accepted": timings.draft_n_accepted}
     return {
         "cache_n": timings.cache_n,
         "prompt_n": timings.prompt_n,
@@ -21,6 +22,7 @@ def timings_object(timings: Timings) -> dict[str, Any]:
         "predicted_ms": timings.predicted_ms,
         "predicted_per_token_ms": _ratio(timings.predicted_ms, timings.predicted_n),
         "predicted_per_second": _ratio(1000.0 * timings.predicted_n, timings.predicted_ms),
+        **(drafted if timings.draft_n else {}),
     }
 
 

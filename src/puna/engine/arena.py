@@ -56,6 +56,10 @@ class Arena:
         """Tokens that a sequence needs room for however short it is."""
         return self._size.least(reproducible=reproducible)
 
+    def may_shift(self, sequence: Sequence) -> bool:
+        """Whether a sequence that outgrows the context drops its oldest part and goes on."""
+        return sequence.generation.context_shift and self.memory.can_shift
+
     def seats_for(self, needed: int, wanted: int) -> int:
         """How many sequences may run while one of them needs so many tokens and `wanted` run or wait."""
         return self._form(needed, wanted)[1]

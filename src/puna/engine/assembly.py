@@ -26,6 +26,8 @@ from puna.engine.disk.identity import identify
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
+from puna.engine.draft_policy import DraftPolicy
+from puna.engine.drafting import Drafting
 from puna.engine.loop import Engine
 from puna.engine.memory import SplitMemory, UnifiedMemory
 from puna.engine.pooling_assembly import find_pooling, make_pooled, make_pooler, pair_frame
@@ -134,6 +136,7 @@ def _make_generator(
         host=host,
         constraints=constraints,
         adapters=known_adapters(loras, vector),
+        drafting=Drafting(DraftPolicy(adaptive=settings.draft_adaptive), can_cut=model.can_cut),
         files=files,
         identity=identity,
         disk=disk,

@@ -9,15 +9,19 @@ from collections.abc import Sequence as SequenceOf
 from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
+from puna.engine.choosing import MOST_FORCED, Chooser
 from puna.engine.compiling import Compiling
 from puna.engine.constraint import ConstraintFactory
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
+from puna.engine.drafting import Drafting
 from puna.engine.length import ContextLength
+from puna.engine.memory import MemoryFault
 from puna.engine.outbox import Blame, Outbox
 from puna.engine.recorder import Recorder
 from puna.engine.reuse import PrefixReuse
+from puna.engine.runner import End
 from puna.engine.sampling import TokenSampler, before_chain
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
@@ -36,9 +40,6 @@ from puna.types import StopType
 FILE_WAIT = 0.02
 """Seconds that a step waits for work on files when there is nothing else to do."""
 
-MOST_FORCED = 64
-"""Most tokens that one step appends to a sequence."""
-
 OVERFLOW = "with these adapters the model's numbers grow beyond all bounds; use smaller scales"
 
 
@@ -55,6 +56,7 @@ class Engine:
         host: HostTier,
         constraints: ConstraintFactory,
         adapters: Adapters,
+        drafting: Drafting,
         files: FileThread,
         identity: Identity,
         disk: DiskTier | None,
@@ -80,6 +82,9 @@ class Engine:
         self._files = files
         self.slot_jobs = SlotJobs(scheduler.slots, host, self._reuse, files, identity, base=adapters.base)
         self._outbox = Outbox()
+        self._drafting = drafting
+        self._warn = warn
+        self._chooser = Chooser(arena, self._candidates, self._counters, self._outbox, recorder)
 
     # requests
 
@@ -186,10 +191,7 @@ class Engine:
                 sequence.n_done -= discard
 
     def _overflows(self, sequence: Sequence) -> bool:
-        return len(sequence.tokens) > self._arena.limit and self._may_shift(sequence)
-
-    def _may_shift(self, sequence: Sequence) -> bool:
-        return sequence.generation.context_shift and self._memory.can_shift
+        return len(sequence.tokens) > self._arena.limit and self._arena.may_shift(sequence)
 
     def _drop_oldest(self, sequence: Sequence) -> tuple[int, int]:
         """Take the oldest tokens that may go out of the list; how many stay before them, and how many they are."""
@@ -206,21 +208,27 @@ class Engine:
         return keep, discard
 
     def _plan(self) -> Plan:
-        return self._scheduler.plan(self._budget.tokens(self._scheduler.n_decoding), self._runner.capacity)
+        plan = self._scheduler.plan(self._budget.tokens(self._scheduler.n_decoding), self._runner.capacity)
+        return self._drafting.extend(plan, capacity=self._runner.capacity, length=self._arena.length)
 
     def _run(self, plan: Plan) -> None:
         self._recorder.record("decode", [*(piece.sequence.id for piece in plan.pieces), *self.compiling.ids])
         try:
             computed = self._runner.run(plan)
         except NoRoom as error:
-            self._make_room(plan, error)
+            if plan.n_drafted:
+                self._run(plan.without_drafts())
+            else:
+                self._make_room(plan, error)
             return
         except DecodeError as error:
             for piece in plan.pieces:
                 self._fail(piece.sequence, f"the engine could not compute this: {error}", "fault")
             return
         self._recorder.decoded()
-        self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
+        if not plan.n_drafted:
+            self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
+        self._drafting.observe(plan, computed.seconds)
         self._counters.step(plan, computed.seconds)
         self._end_overflowed(computed.overflowed)
         for sequence, row, position in computed.scored:
@@ -232,8 +240,10 @@ class Engine:
             if piece.sequence.enters_phase:
                 self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
             self._reuse.checkpoint(piece.sequence)
-        for sequence, row in computed.ends:
-            self._advance(sequence, row)
+        for end in computed.ends:
+            self._advance(end)
+        if computed.spoiled:
+            self._arena.clean(self._scheduler.running)
 
     # starting
 
@@ -276,51 +286,19 @@ class Engine:
 
     # going on
 
-    def _advance(self, sequence: Sequence, row: int) -> None:
-        """All of a sequence's tokens are in memory: choose the next one, or end it."""
-        sampler = sequence.sampler
-        assert sampler is not None
-        if sequence.generation.max_tokens == 0:
-            self._end(sequence, "limit")
-            return
-        self._recorder.record("sample", (sequence.id,))
-        try:
-            choice = sampler.choose(self._runner.logits(row), self._candidates, self._most(sequence))
-        except (InvalidRequest, ValueError) as error:
-            self._fail(sequence, str(error), "invalid" if isinstance(error, InvalidRequest) else "fault")
-            return
-        now = time.monotonic()
-        first = sequence.first_token == 0
-        if first:
-            sequence.first_token = now
-        if choice.ends:
-            self._end(sequence, "eos")
-            return
-        tokens = (choice.token, *choice.forced)
-        sequence.tokens += tokens
-        sequence.n_fresh = len(tokens)
-        self._counters.predicted_tokens += len(tokens)
-        end = self._end_after_token(sequence)
-        self._outbox.chosen(sequence, choice, end, first=first)
-        if end != "none":
+    def _advance(self, end: End) -> None:
+        """Choose what follows a sequence, or end it; nothing of a draft stays but what was chosen too."""
+        sequence = end.sequence
+        outcome = self._chooser.advance(end)
+        if end.draft:
+            try:
+                self._memory.cut(sequence.seat, sequence.n_done)
+            except MemoryFault as error:
+                self._warn(f"what was drafted could not be taken back: {error}")  # and the next step finds the seat empty
+        if outcome == "error":
+            self._fail(sequence, self._chooser.error, self._chooser.blame)
+        elif outcome != "none":
             self._release(sequence)
-
-    def _most(self, sequence: Sequence) -> int:
-        """How many tokens a sequence may still get; a step's forced ones must also fit a batch beside everybody's."""
-        if sequence.generation.deterministic:
-            return 1
-        limit = sequence.generation.max_tokens
-        left = MOST_FORCED if self._may_shift(sequence) else self._arena.limit - len(sequence.tokens)
-        if limit > 0:
-            left = min(left, limit - sequence.n_produced)
-        return max(1, min(left, MOST_FORCED))
-
-    def _end_after_token(self, sequence: Sequence) -> StopType:
-        limit = sequence.generation.max_tokens
-        if sequence.sampler is not None and sequence.sampler.complete:
-            return "eos"
-        full = len(sequence.tokens) >= self._arena.limit and not self._may_shift(sequence)
-        return "limit" if full or 0 <= limit <= sequence.n_produced else "none"
 
     def _report_prompt(self, sequence: Sequence, row: int, position: int) -> None:
         """The probabilities of the prompt tokens that follow the rows just computed."""

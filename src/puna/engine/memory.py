@@ -3,6 +3,7 @@
     share   give sequences a prefix that another running one has in memory
     rest    take a sequence's state out to host memory
     wake    put a state back and cut it to a prefix
+    cut     drop the end of a sequence
     drop    free a sequence's cells
 
 `UnifiedMemory` keeps all sequences in one pool of cells, where a shared prefix is stored once; `SplitMemory` gives
@@ -57,6 +58,9 @@ class Memory(Protocol):
         The seat must not rest before a decode.
         """
 
+    def cut(self, seat: int, length: int) -> None:
+        """Leave the first `length` tokens in a seat. Raises `MemoryFault`, and the seat is empty, where that cannot be done."""
+
     def drop(self, seat: int) -> None:
         """Free a seat's cells."""
 
@@ -99,7 +103,7 @@ class SplitMemory:
     def wake(self, seat: int, state: State, length: int) -> None:
         if not self._context.load(seat, state, length):
             raise MemoryFault(f"the engine refused a state of {state.nbytes} bytes")
-        self._cut(seat, length)
+        self.cut(seat, length)
 
     def shift(self, seat: int, keep: int, discard: int) -> None:
         self._context.shift(seat, keep, discard)
@@ -109,7 +113,7 @@ class SplitMemory:
         for chunk in chunks:
             self._context.move(seat, chunk.source, chunk.source + chunk.count, chunk.target)
             length = chunk.target + chunk.count
-        self._cut(seat, length)
+        self.cut(seat, length)
 
     def drop(self, seat: int) -> None:
         self._context.drop(seat)
@@ -117,8 +121,7 @@ class SplitMemory:
     def length(self, seat: int) -> int:
         return self._context.length(seat)
 
-    def _cut(self, seat: int, length: int) -> None:
-        """Cut a seat back to `length` tokens and make sure that this is what it holds."""
+    def cut(self, seat: int, length: int) -> None:
         have = self._context.length(seat)
         if have > length and not self._context.cut(seat, length):
             self._context.drop(seat)
@@ -140,7 +143,7 @@ class UnifiedMemory(SplitMemory):
             # a running state (recurrent memory) can only be copied whole, which is then also what is asked for
             start, end = (-1, -1) if length == whole else (0, length)
             self._context.copy(source, seat, start, end)
-            self._cut(seat, length)
+            self.cut(seat, length)
 
     def shift(self, seat: int, keep: int, discard: int) -> None:
         # cells that others share would move for them too, so the seat gets cells of its own

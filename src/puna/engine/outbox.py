@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import Literal
 
 from puna.engine.sampling import Choice
@@ -25,13 +26,14 @@ class Outbox:
         outputs, self._outputs = self._outputs, []
         return tuple(output for output in outputs if output.id < INTERNAL_ID)
 
-    def chosen(self, sequence: Sequence, choice: Choice, end: StopType, *, first: bool) -> None:
+    def chosen(self, sequence: Sequence, choices: Iterable[Choice], end: StopType, *, first: bool) -> None:
         """New tokens, which may be the last ones."""
+        choices = tuple(choices)
         self._outputs.append(
             Output(
                 id=sequence.id,
-                tokens=(choice.token, *choice.forced),
-                probs=(choice.prob,) if choice.prob else (),
+                tokens=tuple(token for choice in choices for token in choice.tokens),
+                probs=tuple(choice.prob for choice in choices if choice.prob),
                 end=end,
                 truncated=sequence.n_dropped > 0,
                 slot=sequence.slot,
@@ -81,4 +83,6 @@ def timings(sequence: Sequence) -> Timings:
         predicted_n=sequence.n_produced,
         predicted_ms=1000 * (now - first),
         queue_ms=1000 * (sequence.started - sequence.arrived),
+        draft_n=sequence.n_drafted,
+        draft_n_accepted=sequence.n_draft_accepted,
     )

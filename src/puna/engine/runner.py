@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,16 +15,29 @@ from puna.llama.context import Context, FloatArray
 from puna.llama.lora import Lora
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """A sequence all of whose tokens are in memory."""
+
+    sequence: Sequence
+    row: int
+    """The batch row of its last token; those of its draft follow."""
+    draft: tuple[int, ...] = ()
+    """Drafted tokens, which have cells beyond those that are counted."""
+
+
 @dataclass(slots=True)
 class Computed:
     """What a decoded plan brought."""
 
-    ends: list[tuple[Sequence, int]] = field(default_factory=list)
-    """Sequences all of whose tokens are in memory now, each with the batch row of its last one."""
+    ends: list[End] = field(default_factory=list)
+    """Sequences all of whose tokens are in memory now."""
     scored: list[tuple[Sequence, int, int]] = field(default_factory=list)
     """Sequences whose prompt's own probabilities are wanted: first row, and the position it stands for."""
     overflowed: list[Sequence] = field(default_factory=list)
     """Sequences whose numbers grew beyond what the engine can hold, because of their adapters; they are not in the others."""
+    spoiled: bool = False
+    """Whether some drafted tokens' numbers did; those drafts are cut, but their cells hold what would spoil others."""
     seconds: float = 0.0
 
 
@@ -54,16 +67,17 @@ class Runner:
         ends_of_pieces: list[tuple[Sequence, int]] = []
         for piece in plan.pieces:
             sequence = piece.sequence
-            tokens = sequence.tokens[sequence.n_done : sequence.n_done + piece.count]
+            tokens = [*sequence.tokens[sequence.n_done : sequence.n_done + piece.count], *piece.draft]
             scored = sequence.generation.prompt_probs and sequence.n_done < sequence.n_prompt
             chooses = piece.reaches_end and sequence.generation.max_tokens != 0
             n_logits = piece.count if scored else int(chooses or bool(plan.adapters.scales))
-            row = self._batch.add(tokens, sequence.n_done, sequence.seat, n_logits=n_logits)
+            last = self._batch.add(tokens, sequence.n_done, sequence.seat, n_logits=n_logits + len(piece.draft))
+            row = last - len(piece.draft)
             ends_of_pieces.append((sequence, row))
             if scored:
                 computed.scored.append((sequence, row + 1 - piece.count, sequence.n_done))
             if piece.reaches_end:
-                computed.ends.append((sequence, row))
+                computed.ends.append(End(sequence, row, piece.draft))
         begin = time.perf_counter()
         self._context.use_adapters([(self._loras[id], scale) for id, scale in plan.adapters.scales])
         self._context.decode(self._batch)
@@ -78,5 +92,12 @@ class Runner:
         """Find what overflowed. What did once shows in every later row of the sequence, so that looking at the last will do."""
         overflowed = {sequence.id: sequence for sequence, row in ends_of_pieces if not np.isfinite(self.logits(row)).all()}
         computed.overflowed = list(overflowed.values())
-        computed.ends = [one for one in computed.ends if one[0].id not in overflowed]
+        computed.ends = [self._without_overflow(end, computed) for end in computed.ends if end.sequence.id not in overflowed]
         computed.scored = [one for one in computed.scored if one[0].id not in overflowed]
+
+    def _without_overflow(self, end: End, computed: Computed) -> End:
+        """Only the part of a draft whose numbers can be used."""
+        rows = range(1, len(end.draft) + 1)
+        n_good = next((n - 1 for n in rows if not np.isfinite(self.logits(end.row + n)).all()), len(end.draft))
+        computed.spoiled |= n_good < len(end.draft)
+        return replace(end, draft=end.draft[:n_good])

@@ -31,6 +31,11 @@ class Choice:
     forced: tuple[int, ...] = ()
     """Tokens that must follow because the grammar allows nothing else: nothing has to be computed to choose them."""
 
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The chosen token and those that must follow."""
+        return (self.token, *self.forced)
+
 
 class TokenSampler:
     """Chooses one sequence's tokens: bans, grammar, sampler chain, probabilities, in that order.

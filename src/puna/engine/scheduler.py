@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from puna.engine.adapters import NO_ADAPTERS, AdapterSet
 from puna.engine.sequence import Sequence
@@ -26,6 +26,8 @@ class Piece:
 
     sequence: Sequence
     count: int
+    draft: tuple[int, ...] = ()
+    """Tokens that may follow: they are computed too, and stay if they turn out right."""
 
     @property
     def reaches_end(self) -> bool:
@@ -43,6 +45,15 @@ class Plan:
     """Prompt tokens in it."""
     adapters: AdapterSet = NO_ADAPTERS
     """What applies to all of it."""
+
+    @property
+    def n_drafted(self) -> int:
+        """Drafted tokens in it."""
+        return sum(len(piece.draft) for piece in self.pieces)
+
+    def without_drafts(self) -> Plan:
+        """The same step with nothing drafted."""
+        return replace(self, pieces=tuple(replace(piece, draft=()) for piece in self.pieces))
 
 
 class Scheduler:

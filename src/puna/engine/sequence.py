@@ -19,6 +19,7 @@ MOVED = b"moved;"
 if TYPE_CHECKING:  # so that scheduling can be tested without the engine's library
     from concurrent.futures import Future
 
+    from puna.engine.drafting import Draft
     from puna.engine.sampling import TokenSampler
     from puna.engine.tiers import Stored
 
@@ -78,6 +79,12 @@ class Sequence:
     """Prompt tokens, the first left out, whose probabilities were reported."""
     n_dropped: int = 0
     """Tokens that context shifts have taken out of `tokens`."""
+    draft: Draft | None = None
+    """What guesses its tokens, once something has."""
+    n_drafted: int = 0
+    """Tokens that were computed on a guess."""
+    n_draft_accepted: int = 0
+    """Those of them that turned out right."""
     n_fresh: int = 0
     """Tokens that the last step appended: the one it chose, and those that a grammar forced after it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from puna.engine.disk.tier import DiskCounters, DiskTier
 from puna.engine.scheduler import Plan, Scheduler
@@ -34,6 +34,9 @@ class Counters:
     checkpoints: int = 0
     disk_hits: int = 0
     n_tokens_max: int = 0
+    drafted: list[int] = field(default_factory=list)
+    """Drafted tokens by their place in the draft."""
+    draft_accepted: list[int] = field(default_factory=list)
 
     @property
     def prompt_rate(self) -> float:
@@ -49,6 +52,13 @@ class Counters:
         self.prompt_seconds += seconds * plan.n_prefill / rows
         self.predicted_seconds += seconds * plan.n_decoding / rows
         self.n_tokens_max = max(self.n_tokens_max, *(piece.sequence.n_done for piece in plan.pieces))
+
+    def draft(self, n_drafted: int, n_right: int) -> None:
+        """Count a draft of which so many tokens turned out right."""
+        for counts, n in ((self.drafted, n_drafted), (self.draft_accepted, n_right)):
+            counts.extend([0] * (n_drafted - len(counts)))
+            for place in range(n):
+                counts[place] += 1
 
     def snapshot(self, scheduler: Scheduler, host: HostTier, disk: DiskTier | None = None) -> EngineStats:
         """The counters and the present state as the server gets them."""
@@ -80,6 +90,8 @@ class Counters:
             predicted_tokens=self.predicted_tokens,
             predicted_ms=1000 * self.predicted_seconds,
             n_tokens_max=self.n_tokens_max,
+            drafted=tuple(self.drafted),
+            draft_accepted=tuple(self.draft_accepted),
         )
 
 

@@ -75,6 +75,9 @@ class EngineCollector(Collector):
             "llamacpp:tokens_predicted": ("Tokens that were generated", stats.predicted_tokens),
             "llamacpp:tokens_predicted_seconds": ("Time spent generating", stats.predicted_ms / 1000),
             "llamacpp:n_decode": ("Calls of the engine's decode", stats.n_decode),
+            "llamacpp:spec_decode_num_draft_tokens": ("Tokens that were drafted", sum(stats.drafted)),
+            "llamacpp:spec_decode_num_accepted_tokens": ("Drafted tokens that turned out right", sum(stats.draft_accepted)),
+            "llamacpp:spec_decode_num_drafts": ("Drafts that were verified", stats.drafted[0] if stats.drafted else 0),
             "puna:embedded_inputs": ("Inputs that were embedded or ranked", stats.pooled_inputs),
             "puna:embedded_tokens": ("Tokens of those inputs", stats.pooled_tokens),
             "puna:embedding_seconds": ("Time spent embedding and ranking", stats.pooled_ms / 1000),
@@ -92,6 +95,18 @@ class EngineCollector(Collector):
         }
         for name, (text, value) in counters.items():
             yield CounterMetricFamily(name, text, value=value)
+        for name, text, counts in (
+            ("puna:drafted_tokens", "Tokens that were drafted, by their place in the draft", stats.drafted),
+            (
+                "puna:draft_accepted_tokens",
+                "Drafted tokens that turned out right, by their place in the draft",
+                stats.draft_accepted,
+            ),
+        ):
+            family = CounterMetricFamily(name, text, labels=["position"])
+            for place, count in enumerate(counts, 1):
+                family.add_metric([str(place)], count)
+            yield family
         gauges = {
             "llamacpp:prompt_tokens_seconds": ("Mean prompt tokens per second", _rate(prompt_tokens, prompt_ms)),
             "llamacpp:predicted_tokens_seconds": (

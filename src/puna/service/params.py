@@ -6,6 +6,7 @@ import secrets
 
 import msgspec
 
+from puna.speculation import Speculation
 from puna.types import Constraint, Generation, Sampling, Thinking
 
 SEEDS = 1 << 32
@@ -36,6 +37,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
     context_shift: bool = False
     n_keep: int = 0
     n_discard: int = 0
+    speculation: Speculation = Speculation()
     deterministic: bool = False
     n_indent: int = 0
     t_max_predict_ms: int = 0
@@ -49,7 +51,7 @@ class GenerationParams(msgspec.Struct, frozen=True, kw_only=True):
 _SAME = (
     "want_progress",
     *("max_tokens", "stop", "constraint", "preserved_tokens", "lora", "thinking", "cache_prompt", "n_cache_reuse"),
-    *("prompt_probs", "context_shift", "n_keep", "n_discard", "deterministic", "n_indent", "t_max_predict_ms"),
+    *("prompt_probs", "context_shift", "n_keep", "n_discard", "speculation", "deterministic", "n_indent", "t_max_predict_ms"),
 )
 """Fields that every generation has as they are."""
 

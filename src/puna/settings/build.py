@@ -18,6 +18,7 @@ from puna.settings import templates
 from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
+from puna.settings.drafts import DRAFT_OPTIONS
 from puna.settings.models import MODELS_OPTIONS
 from puna.settings.option import Given
 from puna.settings.pooling import POOLING_OPTIONS
@@ -36,6 +37,7 @@ OPTIONS = (
     *CACHE_OPTIONS,
     *POOLING_OPTIONS,
     *SERVER_OPTIONS,
+    *DRAFT_OPTIONS,
     *MODELS_OPTIONS,
     *REASONING_OPTIONS,
     *SAMPLING_OPTIONS,

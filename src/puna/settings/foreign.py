@@ -29,7 +29,7 @@ def _unsupported(flags: str, values: int, advice: str) -> Foreign:
 
 
 ONE_DEVICE = "puna runs a model on one device; leave the flag out"
-NO_DRAFT = "speculative decoding is not there yet; leave the draft flags out, answers are the same without"
+NO_DRAFT = "there are no drafts of this kind; leave the flag out, answers are the same without; see --spec-type"
 NO_DOWNLOAD = "puna does not download models yet; fetch the file yourself and pass -m FILE"
 NO_MEDIA = "images and audio are not there yet; leave the flag out to serve text"
 IN_REQUEST = "send it as a field of the request instead"
@@ -70,9 +70,8 @@ UNSUPPORTED = (
     _unsupported("--mmproj -mm --mmproj-url -mmu --mmproj-device -mmdev --media-path", 1, NO_MEDIA),
     _unsupported("--image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", 1, NO_MEDIA),
     _unsupported("--mmproj-auto --mmproj-offload --no-mmproj-offload", 0, NO_MEDIA),
-    _unsupported("--model-draft -md --spec-draft-model --hf-repo-draft -hfd -hfrd --spec-draft-hf --spec-type", 1, NO_DRAFT),
-    _unsupported("--draft --draft-n --draft-max --draft-min --draft-n-min --draft-p-min --draft-p-split", 1, NO_DRAFT),
-    _unsupported("--spec-draft-n-max --spec-draft-n-min --spec-draft-p-min --spec-draft-p-split", 1, NO_DRAFT),
+    _unsupported("--model-draft -md --spec-draft-model --hf-repo-draft -hfd -hfrd --spec-draft-hf", 1, NO_DRAFT),
+    _unsupported("--draft-p-split --spec-draft-p-split", 1, NO_DRAFT),
     _unsupported("--gpu-layers-draft -ngld --n-gpu-layers-draft --spec-draft-ngl --device-draft -devd", 1, NO_DRAFT),
     _unsupported("--threads-draft -td --threads-batch-draft -tbd --ctx-size-draft -cd", 1, NO_DRAFT),
     _unsupported("--cache-type-k-draft -ctkd --cache-type-v-draft -ctvd --lookup-cache-static -lcs", 1, NO_DRAFT),

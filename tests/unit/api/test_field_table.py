@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from puna.api.fields import ConstraintFields, GenerationFields
+from puna.api.speculative import SpeculativeFields
 from puna.types import DEFAULT_BREAKERS, DEFAULT_SAMPLERS, Chunk, Generation, Progress
 from tests.fakes import FACTS, FakeEngine, FakeTokenizer, say
 from tests.web import client, objects
@@ -122,7 +123,7 @@ REPLY_ROWS: dict[str, tuple[Any, ...]] = {
 }
 """Fields that show in the reply, or nowhere: what is illegal. Their effects have tests of their own below."""
 
-ELSEWHERE = set(ConstraintFields.model_fields)
+ELSEWHERE = {*ConstraintFields.model_fields, *SpeculativeFields.model_fields}
 """Fields with tables of their own."""
 
 

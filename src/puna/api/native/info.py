@@ -8,6 +8,7 @@ import msgspec
 
 from puna.api.decode import default_sampling
 from puna.api.settings import default_settings_object
+from puna.api.speculative import default_speculation
 from puna.errors import NotSupported
 from puna.service.ports import Tokenizer
 from puna.service.service import BUILD, Service
@@ -26,6 +27,7 @@ def props_object(service: Service) -> dict[str, Any]:
         lora=service.adapters.current,
         cache_prompt=settings.cache_prompt,
         n_cache_reuse=settings.cache_reuse,
+        speculation=default_speculation(settings),
         context_shift=settings.context_shift,
         n_keep=settings.n_keep,
     )
@@ -104,8 +106,9 @@ def slots_list(service: Service) -> list[dict[str, Any]]:
     """Every slot and what it is doing, or did last. Text of requests only if the server was told to show it."""
     n_ctx, tokenizer = service.facts.n_ctx, service.tokenizer
     slots: list[dict[str, Any]] = []
+    speculative = default_speculation(service.settings).on and service.facts.can_cut
     for slot in service.engine.slots:
-        value: dict[str, Any] = {"id": slot.id, "n_ctx": n_ctx, "speculative": False, "is_processing": slot.busy}
+        value: dict[str, Any] = {"id": slot.id, "n_ctx": n_ctx, "speculative": speculative, "is_processing": slot.busy}
         if slot.request >= 0:
             value["id_task"] = slot.request
             value["n_prompt_tokens"] = slot.n_prompt
