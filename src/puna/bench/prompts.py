@@ -38,3 +38,15 @@ def chat(messages: Sequence[tuple[str, str]], max_tokens: int, *, ignore_eos: bo
     """The body of a chat request from (role, text) pairs."""
     listed = [{"role": role, "content": text} for role, text in messages]
     return {"messages": listed, "max_tokens": max_tokens, "temperature": 0, "ignore_eos": ignore_eos}
+
+
+def edit(n_lines: int, seed: Sequence[int | str]) -> str:
+    """A file of lines of about twelve tokens, and the beginning of its edited copy, which differs in a few words so far."""
+    dice = random.Random(repr(tuple(seed)))
+    lines = []
+    for number in range(n_lines):
+        name, first, second = (dice.choice(WORDS) for _ in range(3))
+        lines.append(f"{name}_{number} = {first}({second}, {dice.randrange(100)})")
+    copied = [line.replace("(", "_new(", 1) for line in lines[:4]]
+    listing = "\n".join(lines)
+    return f"The file:\n\n{listing}\n\nThe same file, in which every function has a new name:\n\n" + "\n".join(copied) + "\n"

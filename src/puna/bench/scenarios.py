@@ -23,6 +23,9 @@ SHORT, LONG, SYSTEM, PREFILL = 40, 1000, 1400, 2000
 TEXT, DOCUMENT = 24, 40
 """Lengths of prompts in words, which are near to tokens."""
 
+EDITED = 45
+"""Lines of a file of about 600 tokens."""
+
 PATIENCE = 60.0
 """Seconds within which all running streams must bring text."""
 
@@ -277,6 +280,24 @@ async def rerank(target: Target, seed: Seed) -> dict[str, float]:
     return {"documents_s": 100 / seconds, "wall": seconds}
 
 
+async def drafts(target: Target, seed: Seed) -> dict[str, float]:
+    """One stream that repeats a file with changes, then free text, each without and with drafts, prompts from the cache.
+
+    Servers that do not know the field give the same figure twice.
+    """
+    figures: dict[str, float] = {}
+    tasks = {"edit": (prompts.edit(EDITED, seed), 400), "free": (prompts.words(SHORT, (*seed, "free")), 160)}
+    for name, (prompt, n) in tasks.items():
+        body = prompts.completion(prompt, n)
+        check([await target.stream(COMPLETIONS, {**body, "max_tokens": 1})])
+        for kind, prefix in (("none", "plain_"), ("auto", "drafted_")):
+            record = await target.stream(COMPLETIONS, {**body, "speculative.type": kind})
+            check([record])
+            figures[f"{prefix}{name}_tokens_s"] = record.tokens / (record.end - record.start)
+        figures[f"{name}_gain"] = figures[f"drafted_{name}_tokens_s"] / figures[f"plain_{name}_tokens_s"]
+    return figures
+
+
 SCENARIOS = (
     Scenario("one", "one stream, 40 tokens in, 128 out", streams(1, SHORT, 128)),
     Scenario("streams8", "8 streams, 40 tokens in, 128 out", streams(8, SHORT, 128)),
@@ -286,6 +307,7 @@ SCENARIOS = (
     Scenario("prefill", "2,000 tokens in, 1 out", prefill),
     Scenario("interference", "4 running streams while 2,000 tokens are read", interference),
     Scenario("schema", "8 objects of a schema in turn, then free text", constrained),
+    Scenario("drafts", "a file of 600 tokens again with changes, and free text; without and with drafts", drafts),
     Scenario("chats24", "24 chats in turn, 3 turns each; figures of turns 2 and 3", chats),
     Scenario("embeddings", "64 texts of 24 words from 8 clients, one by one, then in lists", embeddings, special=True),
     Scenario("rerank", "100 documents of 40 words for one query", rerank, special=True),

@@ -188,3 +188,15 @@ async def test_bad_vectors_and_rankings_are_failures(name: str, server: FakeServ
     async with server.serve():
         with pytest.raises(Failed, match=reason):
             await figures(name, server)
+
+
+async def test_drafts_are_compared_with_none_on_the_same_prompts() -> None:
+    async with FakeServer().serve() as server:
+        found = await figures("drafts", server)
+    bodies = [body for _, body, _ in server.requests]
+    assert [body.get("speculative.type") for body in bodies] == [None, "none", "auto"] * 2
+    assert [body["max_tokens"] for body in bodies] == [1, 400, 400, 1, 160, 160]
+    for three in (bodies[:3], bodies[3:]):
+        assert len({body["prompt"] for body in three}) == 1
+    for name in ("edit", "free"):
+        assert found[f"{name}_gain"] == found[f"drafted_{name}_tokens_s"] / found[f"plain_{name}_tokens_s"]
