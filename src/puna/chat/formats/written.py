@@ -18,9 +18,11 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
 def can_write(calls: Calls) -> bool:
-    """Whether calls of this description can be written. Names that hold an id cannot."""
+    """Whether calls of this description can be written. Names that hold an id or a number cannot."""
     body = calls.body.written if isinstance(calls.body, Either) else calls.body
-    return isinstance(body, (Envelope, Pythonic, Tagged)) or (isinstance(body, Named) and body.spell is spell_name)
+    if isinstance(body, Tagged):
+        return body.name_more is None
+    return isinstance(body, (Envelope, Pythonic)) or (isinstance(body, Named) and body.spell is spell_name)
 
 
 def write_calls(calls: Calls, made: Sequence[ToolCall]) -> str:
@@ -38,7 +40,8 @@ def _body(body: object, call: ToolCall) -> str:
         own_id = f'"{body.id}": {_json(call.id)}' if body.id else ""
         members = [f'"{body.name}": {_json(call.name)}', f'"{body.arguments}": {arguments}']
         members = [own_id, *members] if body.id_first else [*members, own_id]
-        return "{" + ", ".join(filter(None, members)) + "}"
+        begin, comma, end = body.layout
+        return begin + comma.join(filter(None, members)) + end
     if isinstance(body, Named) and body.spell is spell_name:
         return f"{body.before}{call.name}{body.behind}{arguments}{body.after}"
     if isinstance(body, Tagged):
@@ -53,8 +56,8 @@ def _body(body: object, call: ToolCall) -> str:
 def _tagged(body: Tagged, key: str, value: Any) -> str:
     if isinstance(value, str):
         begin, end = body.quotes if any(mark in value for mark in "<&\n") else ("", "")
-        return f"{body.key_begin}{key}{body.key_end}{begin}{value}{end}{body.value_end}"
-    return f"{body.key_begin}{key}{body.json_key_end or body.key_end}{_json(value)}{body.value_end}"
+        return f"{body.key_begin}{key}{body.key_end}{body.value_begin}{begin}{value}{end}{body.value_end}"
+    return f"{body.key_begin}{key}{body.json_key_end or body.key_end}{body.value_begin}{_json(value)}{body.value_end}"
 
 
 def _members(arguments: str) -> list[tuple[str, Any]]:

@@ -149,17 +149,29 @@ def check_truncated(form: Format, case: Case) -> None:
 
 def check_grammar(form: Format, case: Case) -> None:
     """What holds output to the format takes the case, from its trigger on, or from the beginning where calls are required."""
-    turn = plan(form, case)
-    if turn.constraint is not None:
-        constraint = prepare(turn.constraint)
+    constraint = constraint_of(form, case, case.choice)
+    if constraint is not None:
         begun = triggered(constraint, case.raw) if constraint.triggers else case.raw.encode()
         if constraint.triggers:
             assert (begun is not None) == bool(case.calls), begun
         if begun is not None:
             assert accepts(constraint.compiled, begun), begun
     if case.calls and case.content is None and case.choice == "auto" and case.required:
-        constraint = prepare(plan(form, case, "required").constraint or Constraint("regex", ""))
+        constraint = constraint_of(form, case, "required")
+        assert constraint is not None
         assert accepts(constraint.compiled, case.raw.encode())
+
+
+_constraints: dict[tuple[Any, ...], Constraint | None] = {}
+
+
+def constraint_of(form: Format, case: Case, choice: Choice) -> Constraint | None:
+    """What holds output to the format, prepared; made once for all cases that ask the same."""
+    key = (id(form), id(case.tools), choice, case.prompt)
+    if key not in _constraints:
+        found = plan(form, case, choice).constraint
+        _constraints[key] = prepare(found) if found is not None else None
+    return _constraints[key]
 
 
 def triggered(constraint: Constraint, raw: str) -> bytes | None:
