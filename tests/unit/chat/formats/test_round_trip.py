@@ -8,8 +8,7 @@ import pytest
 
 from puna.chat import Message, SpecialTexts, ToolCall, render_chat
 from puna.chat.formats.plan import TurnRequest
-from puna.chat.formats.table import choose_format
-from puna.chat.tool_texts import texts_of
+from puna.chat.tool_texts import format_of, texts_of
 from tests.unit.chat.formats.harness import TOOLS, parse, plain
 from tests.unit.chat.helpers import each_template, real, user
 
@@ -46,7 +45,7 @@ NONE = SpecialTexts()
 
 def written(name: str, turn: Message, *, thinks: bool) -> tuple[str, str]:
     """The prompt, and the text of the turn that follows it."""
-    template, form = real(name), choose_format(real(name).source)
+    template, form = real(name), format_of(real(name))
     kwargs = template.capabilities.thinking(thinks)
     results = [Message(role="tool", content="RESULT", tool_call_id=call.id) for call in turn.tool_calls]
 
@@ -73,7 +72,7 @@ def written(name: str, turn: Message, *, thinks: bool) -> tuple[str, str]:
 
 
 def read(name: str, prompt: str, raw: str) -> Message:
-    form = choose_format(real(name).source)
+    form = format_of(real(name))
     if form.name == "generic" and real(name).capabilities.tool_calls:
         pytest.skip("this family is not known")
     return parse(form.plan(TurnRequest(tools=TOOLS, prompt=prompt)), [raw])
