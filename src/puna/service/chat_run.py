@@ -160,7 +160,9 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
             asked = msgspec.structs.replace(asked, prompt=opened)
             plan = form.plan(asked)
     tokenizer = service.tokenizer
-    shown = (id for text in plan.preserved if (id := token_of(tokenizer, text)) is not None)
+    # Control tokens alone: others are seen anyway, and a mark may be written with tokens that reach beyond it.
+    ids = (token_of(tokenizer, text) for text in plan.preserved)
+    shown = (id for id in ids if id is not None and not tokenizer.piece(id))
     preserved = tuple(dict.fromkeys((*params.preserved_tokens, *shown)))
     constraint = plan.constraint or (params.constraint if answer is None else None)
     if answer is not None and constraint == as_constraint(Outline(Part(answer))):

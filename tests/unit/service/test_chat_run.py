@@ -128,12 +128,12 @@ async def test_why_it_ended(text: str, stop_type: StopType, stopping_word: str, 
 
 
 class Stopping:
-    """A format with a stop string of its own, and a control token that has to be seen."""
+    """A format with a stop string of its own, and marks of which one is a control token, that has to be seen."""
 
     name = "stopping"
 
     def plan(self, request: TurnRequest) -> TurnPlan:
-        return TurnPlan(format=self.name, parser=AllText, stop=("<|call|>", "!"), preserved=("<|im_start|>", "<|unknown|>"))
+        return TurnPlan(format=self.name, parser=AllText, stop=("<|call|>", "!"), preserved=("<|im_start|>", "<|unknown|>", ">"))
 
 
 class AllText:
