@@ -6,11 +6,12 @@
 # make bench   measure servers side by side  (ARGS="http://127.0.0.1:8080 http://127.0.0.1:8091")
 # make engine  compile the engine again      make clean   remove .venv and caches of this folder
 #
-# Variables: PYTHON (python3), VENV (.venv), ARGS.
+# Variables: PYTHON (python3), VENV (.venv), ARGS, WORKERS (2): how many processes run tests.
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+WORKERS ?= 2
 
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -25,7 +26,7 @@ serve: $(VENV)/stamp-puna
 	@exec $(BIN)/puna serve $(ARGS)
 
 test: $(VENV)/stamp-test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-clients: $(VENV)/stamp-clients
 	@PUNA_TEST_ALL_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-import llama_cpp
 import pytest
+from llama_cpp import llama_cpp
 
 from puna.chat import ChatTemplate
 from puna.chat_templates import BUILT_IN
