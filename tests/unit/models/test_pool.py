@@ -152,7 +152,7 @@ async def test_sleep_and_waking() -> None:
     bench.now += 1
     async with bench.pool.news() as news:
         for _ in range(200):
-            if bench.state("a") == "sleeping":
+            if bench.log == ["load a", "unload a"]:
                 break
             await asyncio.sleep(0.01)
         assert bench.state("a") == "sleeping" and bench.log == ["load a", "unload a"]
