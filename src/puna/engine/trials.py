@@ -27,7 +27,7 @@ UNCUT_LENGTH = 1024
 """Room of a sequence that cannot be cut back after each round, and so becomes longer and longer."""
 
 
-CALM = 0.75
+CALM = 0.6
 """Share of the time that this thread must have had a core: on a busy machine times mean nothing."""
 
 
