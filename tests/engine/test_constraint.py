@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -222,3 +224,25 @@ def test_ambiguous_grammars_are_given_up_in_time(driver: Driver) -> None:
     answer = driver.ask("x", constraint=grammar, max_tokens=120, sampling=Sampling(temperature=1, seed=1, ignore_eos=True))
     assert answer.end in ("error", "limit")
     assert driver.text(driver.ask("x", force="fine")) == "fine"
+
+
+def test_a_step_without_end_ends_the_process_and_others_leave_no_clock_running(
+    factory: ConstraintFactory, driver: Driver
+) -> None:
+    class Slow:
+        """Notes how long it may take."""
+
+        limit = 0.0
+
+        def consume_token(self, _token: int) -> None:
+            self.limit = signal.getitimer(signal.ITIMER_REAL)[0]
+
+        def is_error(self) -> bool:
+            return False
+
+    slow: Any = Slow()
+    matcher = module.Matcher(slow, driver.vocab)
+    matcher.accept(5)
+    assert 0 < slow.limit <= module.HOPELESS
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL

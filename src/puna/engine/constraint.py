@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ CACHED = 32
 
 SLOWEST = 0.2
 """Processor seconds that one step of one grammar may take: all running answers wait for it."""
+
+HOPELESS = 10.0
+"""Seconds after which a step is taken to have no end: this process ends, and another one finds out whose it was."""
 
 PATIENCE = 2.0
 """Processor seconds that one answer's grammar may take in all beyond what is usual."""
@@ -141,7 +145,11 @@ class Matcher:
     def _work(self) -> Iterator[None]:
         """Raise `InvalidRequest` where the engine gives up, or takes so long that others must not go on waiting for it."""
         begin = time.thread_time()
-        yield
+        signal.setitimer(signal.ITIMER_REAL, HOPELESS)  # its signal ends the process, which nothing else could interrupt
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         if self._matcher.is_error():
             raise InvalidRequest(f"the grammar is too complex to follow: {self._matcher.get_error()}", param="grammar")
         seconds = time.thread_time() - begin

@@ -8,6 +8,8 @@ from typing import Any
 
 from llguidance import LLMatcher, LLParserLimits
 
+from puna.grammar.extent import MAX_EXTENT, is_too_long
+
 FUEL = 300_000
 """Work for compiling a grammar: about a second."""
 
@@ -46,6 +48,8 @@ def of_schema(schema: dict[str, Any]) -> str:
 
 def problem_of(grammar: str, fuel: int = FUEL) -> str:
     """What is wrong with a grammar in the engine's form; empty when it can be compiled with that much work."""
+    if is_too_long(grammar):
+        return f"it prescribes a text of more than {MAX_EXTENT} characters"
     limits = LLParserLimits(initial_lexer_fuel=fuel, precompute_large_lexemes=False, verbose_errors=False)
     message = LLMatcher.validate_grammar(grammar, limits=limits)
     if not message or message.startswith("WARNING"):
