@@ -94,8 +94,3 @@ def shared() -> Iterator[Path]:
     if not path.is_dir():
         pytest.skip(f"no shared test data at {path}")
     yield path
-
-
-def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Name sets in one order: processes that share the tests have to call them the same."""
-    return "{" + ", ".join(sorted(map(repr, val))) + "}" if isinstance(val, (set, frozenset)) else None

@@ -20,6 +20,11 @@ CHAT = "/v1/chat/completions"
 USER = ASKED["messages"]
 
 
+def ordered(value: object) -> str:
+    """A test's name for a value: processes that share the tests have to call them the same."""
+    return "{" + ", ".join(sorted(map(repr, value))) + "}" if isinstance(value, set) else str(value)
+
+
 def saying(*texts: str, **more: Any) -> FakeEngine:
     return FakeEngine(script=lambda _: write(texts, **more))
 
@@ -74,7 +79,7 @@ async def test_content_is_null_beside_calls_alone() -> None:
     assert (await message_of(saying("")))["content"] == ""
 
 
-@pytest.mark.parametrize("fields", [{}, {"reasoning_format": "none"}, {"reasoning_format": "deepseek-legacy"}], ids=str)
+@pytest.mark.parametrize("fields", [{}, {"reasoning_format": "none"}, {"reasoning_format": "deepseek-legacy"}], ids=ordered)
 async def test_streamed_is_whole_wherever_it_is_split(fields: dict[str, Any]) -> None:
     expected = without_ids(await message_of(saying(RAW), **fields))
     for cut in range(0, len(RAW), 11):
@@ -193,7 +198,7 @@ async def test_tools_are_shown_unless_they_must_not_be_called() -> None:
         ({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [TOOLS[1]]}}, {"now"}),
         ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "now"}]}, {"now"}),
     ],
-    ids=str,
+    ids=ordered,
 )
 async def test_a_choice_is_a_constraint(choice: Any, names: set[str]) -> None:
     constraint = (await asked_of_the_engine(tool_choice=choice)).constraint
@@ -389,7 +394,7 @@ async def test_valid_declarations(tool: dict[str, Any]) -> None:
         ({"tools": TOOLS, "response_format": {"type": "json_object", "schema": {"type": "x"}}}, "response_format.schema"),
         ({"messages": [*USER, {"role": "assistant", "function_call": {"arguments": "{}"}}]}, "messages.1.function_call.name"),
     ],
-    ids=str,
+    ids=ordered,
 )
 async def test_what_is_refused(fields: dict[str, Any], param: str | None) -> None:
     if param is None:
