@@ -6,12 +6,10 @@ from typing import Literal
 
 import msgspec
 
-SpecType = Literal["none", "ngram-simple", "ngram-map", "ngram-cache", "draft", "auto"]
-"""Where drafts come from: nowhere; the text so far, searched or indexed; what requests have in common; a draft model; the
-best there is."""
+SpecType = Literal["none", "ngram-simple", "ngram-map", "ngram-cache", "auto"]
+"""Where drafts come from: nowhere; the text so far, searched or indexed; what requests have in common too; the best there is."""
 
 ALIASES: dict[str, SpecType] = {
-    "draft-simple": "draft",
     "ngram-map-k": "ngram-map",
     "ngram-map-k4v": "ngram-map",
     "ngram-mod": "ngram-cache",

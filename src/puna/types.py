@@ -291,7 +291,6 @@ class ModelFacts(PoolingFacts, frozen=True, kw_only=True):
     """Whether a suffix of a sequence can be dropped (false for recurrent, hybrid and sliding-window models)."""
     has_decoder: bool
     """Whether the model generates text."""
-    has_draft_model: bool = False
     engine: str
     """Version of the engine's bindings and the CPU features it was built with."""
     safe_mode: bool

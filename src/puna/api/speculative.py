@@ -14,12 +14,14 @@ from puna.speculation import ALIASES, SpecType, Speculation
 TYPES: dict[str, SpecType] = {
     "none": "none",
     "auto": "auto",
-    "draft": "draft",
     "ngram-simple": "ngram-simple",
     "ngram-map": "ngram-map",
     "ngram-cache": "ngram-cache",
     **ALIASES,
 }
+
+WITH_MODEL = frozenset({"draft", "draft-simple"})
+"""Names of drafts that a second model makes."""
 
 MOST = 1024
 
@@ -58,7 +60,7 @@ def default_speculation(settings: ServerSettings) -> Speculation:
     return Speculation(type=settings.spec_type, n_max=settings.draft_max, n_min=settings.draft_min, p_min=settings.draft_p_min)
 
 
-def decode_speculation(fields: SpeculativeFields, settings: ServerSettings, *, has_draft_model: bool) -> Speculation:
+def decode_speculation(fields: SpeculativeFields, settings: ServerSettings) -> Speculation:
     """What a request wants of drafts. Raises `InvalidRequest` that names the field."""
     default = default_speculation(settings)
     changes: dict[str, Any] = {}
@@ -69,12 +71,12 @@ def decode_speculation(fields: SpeculativeFields, settings: ServerSettings, *, h
     changes["n_min"] = min(changes["n_min"], changes["n_max"])
     where, kind = _type(fields)
     changes["type"] = default.type
+    if kind in WITH_MODEL:
+        raise InvalidRequest(f"Field '{where}': this server has no draft model", param=where)
     if kind is not None:
         if kind not in TYPES:
             raise InvalidRequest(f"Field '{where}': {kind!r} is none of {', '.join(TYPES)}", param=where)
         changes["type"] = TYPES[kind]
-    if changes["type"] == "draft" and not has_draft_model:
-        raise InvalidRequest(f"Field '{where}': this server has no draft model", param=where)
     return Speculation(**changes)
 
 

@@ -8,12 +8,10 @@ from puna.speculation import ALIASES
 
 DRAFTS = "Drafts"
 
-NGRAM_ALIASES = {name: kind for name, kind in ALIASES.items() if kind != "draft"}
-
 DRAFT_OPTIONS = (
     Option(
         flags=("--spec-type",),
-        kind=choice("none", "auto", "ngram-simple", "ngram-map", "ngram-cache", **NGRAM_ALIASES),
+        kind=choice("none", "auto", "ngram-simple", "ngram-map", "ngram-cache", **ALIASES),
         target="server.spec_type",
         variables=("LLAMA_ARG_SPEC_TYPE",),
         group=DRAFTS,

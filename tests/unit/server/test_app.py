@@ -101,6 +101,18 @@ async def test_metrics_keep_their_names() -> None:
     assert found["puna:engine_restarts_total"] == 3
 
 
+async def test_drafts_are_counted_by_their_place() -> None:
+    engine = FakeEngine(stats=EngineStats(drafted=(9, 7, 4), draft_accepted=(6, 3, 0)))
+    found = await metrics(engine)
+    names = ("num_draft_tokens", "num_accepted_tokens", "num_drafts")
+    assert [found[f"llamacpp:spec_decode_{name}_total"] for name in names] == [20, 9, 9]
+    async with client(engine) as http:
+        lines = (await http.get("/metrics")).text.splitlines()
+    for name, counts in (("drafted_tokens", (9, 7, 4)), ("draft_accepted_tokens", (6, 3, 0))):
+        for place, count in enumerate(counts, 1):
+            assert f'puna:{name}_total{{position="{place}"}} {count}.0' in lines
+
+
 async def test_histograms_count_generations() -> None:
     engine = FakeEngine(script=lambda _: say("abcd", n_prompt=8, cache_n=2))
     found = await metrics(engine, {"prompt": "x"}, {"prompt": "x", "n": 2})
