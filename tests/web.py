@@ -122,3 +122,8 @@ async def exchange(
     finally:
         running.task.cancel()
         await asyncio.gather(running.task, return_exceptions=True)
+
+
+def ordered(value: object) -> str:
+    """A test's name for a value: processes that share the tests have to call them the same."""
+    return "{" + ", ".join(sorted(map(repr, value))) + "}" if isinstance(value, set) else str(value)

@@ -14,15 +14,10 @@ from puna.server.app import create_app
 from puna.types import Generation
 from tests.chat_turns import ASKED, CALL, CALLS, RAW, SAID, TEMPLATE, THOUGHT, TOOLS, join, pieces, without_ids, write
 from tests.fakes import FakeEngine
-from tests.web import client, exchange, objects
+from tests.web import client, exchange, objects, ordered
 
 CHAT = "/v1/chat/completions"
 USER = ASKED["messages"]
-
-
-def ordered(value: object) -> str:
-    """A test's name for a value: processes that share the tests have to call them the same."""
-    return "{" + ", ".join(sorted(map(repr, value))) + "}" if isinstance(value, set) else str(value)
 
 
 def saying(*texts: str, **more: Any) -> FakeEngine:
