@@ -17,6 +17,7 @@ from puna.engine.workload import Workload
 from puna.errors import StartupError
 from puna.ipc.frames import Abort, Embed, Output, Submit
 from puna.llama.model import Model
+from puna.machine import usable_cores
 from puna.types import Generation, ModelFacts, Sampling
 from tests import tiny
 from tests.engine.driver import Diary
@@ -112,12 +113,20 @@ def test_inputs_in_one_batch_are_as_if_alone(bert: Pools) -> None:
 
 
 def test_batches_are_filled_and_hold_inputs_of_several_requests(bert: Pools) -> None:
-    before = bert.diary.n_decoded
-    requests = [bert.submit([some(20, seed=seed)] * 4) for seed in range(4)]
+    before, noted = bert.diary.n_decoded, len(bert.diary.phases)
+    requests = [bert.submit([some(16, seed=seed)] * 4) for seed in range(4)]
     bert.run()
-    assert bert.diary.n_decoded - before == 1
+    assert bert.diary.n_decoded - before == 2, "8 inputs of 16 tokens a batch"
     assert all(len(bert.found[request]) == 4 for request in requests)
-    assert requests == sorted(set(max(bert.diary.phases[-2:], key=lambda one: len(one[1]))[1]))
+    assert bert.diary.phases[noted] == ("decode", tuple(requests))
+
+
+def test_lanes_compute_side_by_side(tiny_bert: Path, bert: Pools) -> None:
+    pools = Pools(tiny_bert, n_threads=2)
+    assert pools.work.pooler is not None and len(pools.work.pooler._lanes) == min(2, usable_cores())
+    inputs = [some(n, seed=n) for n in (40, 3, 90, 12, 500, 77, 8, 30, 1)]
+    for one, other in zip(pools.embed(inputs), bert.embed(inputs), strict=True):
+        assert alike(one, other)
 
 
 def test_the_longest_input_fits(bert: Pools) -> None:

@@ -98,7 +98,7 @@ def assemble(
     pooler = None
     if choice.pooling is not None:
         make = partial(make_pooled, model, settings, choice.pooling, tuning, vector)
-        pooler = make_pooler(make, model, settings, facts.n_ctx_pooled, loras, recorder, warn)
+        pooler = make_pooler(make, model, settings, facts.n_ctx_pooled, tuning.n_threads_batch, loras, recorder, warn)
     return Workload(generator, pooler), facts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from puna.ipc.frames import Embed
@@ -69,8 +70,11 @@ class PoolingQueue:
             else:
                 self._put(one.request, deque([again]))
 
-    def take(self, most_tokens: int, most_inputs: int) -> list[Input]:
-        """The inputs of the next batch, at least one if there are any: a first one of any length, then what fits beside it."""
+    def take(self, most_tokens: int, most_inputs: int, *, most_each: int | None = None) -> list[Input]:
+        """The inputs of the next batch, at least one if there are any: a first one of any length, then what fits beside it.
+
+        One of more than `most_each` tokens is alone.
+        """
         batch: list[Input] = []
         left = most_tokens
         passed: list[int] = []
@@ -78,7 +82,8 @@ class PoolingQueue:
             request = self._turns.popleft()
             inputs = self._jobs[request]
             one = inputs[0]
-            if batch and (one.n_tokens > left or one.alone or one.lora != batch[0].lora):
+            alone = one.alone or (most_each is not None and one.n_tokens > most_each)
+            if batch and (one.n_tokens > left or alone or one.lora != batch[0].lora):
                 passed.append(request)
                 continue
             batch.append(inputs.popleft())
@@ -87,7 +92,18 @@ class PoolingQueue:
                 self._turns.append(request)
             else:
                 del self._jobs[request]
-            if one.alone:
+            if alone:
                 break
         self._turns.extendleft(reversed(passed))  # they come first in the next one
         return batch
+
+
+def deal(inputs: Sequence[Input], n: int) -> list[list[Input]]:
+    """Up to `n` shares with about as many tokens each; none is empty."""
+    shares: list[list[Input]] = [[] for _ in range(min(n, len(inputs)))]
+    loads = [0] * len(shares)
+    for one in sorted(inputs, key=lambda one: -one.n_tokens):
+        least = loads.index(min(loads))
+        shares[least].append(one)
+        loads[least] += one.n_tokens
+    return shares

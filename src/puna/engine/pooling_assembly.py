@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 
 from puna import gguf
 from puna.config import EngineSettings
-from puna.engine.pooling import MOST_INPUTS, Pooler, PoolingSize
-from puna.engine.pooling_choice import PACK, PoolingChoice, choose_pooling
+from puna.engine.contexts import free_memory
+from puna.engine.lanes import Lane
+from puna.engine.pooling import Pooler
+from puna.engine.pooling_choice import MOST_INPUTS, PACK, PoolingChoice, PoolingSize, choose_pooling
 from puna.engine.recorder import Recorder
 from puna.engine.sizing import SHORT_N_CTX
+from puna.errors import StartupError
 from puna.llama.control_vector import ControlVector
 from puna.llama.lora import Lora
 from puna.llama.model import Model
@@ -20,6 +23,15 @@ from puna.tuning import Tuning
 
 MOST_STATES = 8
 """Inputs in a batch where each takes a running state of its own."""
+
+OUTPUT = 4
+"""Bytes that the engine takes for each entry of the vocabulary and token of a batch, wanted or not."""
+
+LANE_PACK = 128
+"""Tokens of a lane's batch: more make attention dearer, fewer everything else."""
+
+LANE_MEMORY = 1 << 30
+"""Bytes that all lanes may take."""
 
 LEAST_PACK = 8
 """Tokens of a batch, however small the settings want them."""
@@ -47,22 +59,35 @@ def make_pooler(
     model: Model,
     settings: EngineSettings,
     limit: int,
+    n_threads: int,
     loras: Sequence[Lora],
     recorder: Recorder,
     warn: Callable[[str], None],
 ) -> Pooler:
     """What makes vectors of inputs of up to `limit` tokens. Raises `StartupError` for want of memory."""
-    pack = max(LEAST_PACK, min(PACK, settings.n_ubatch, settings.n_batch))
+    first = max(LEAST_PACK, min(PACK, settings.n_ubatch, settings.n_batch))
     # the engine ends the process for a context of more sequences than a batch has tokens
-    n_inputs = min(pack, MOST_INPUTS if model.can_cut or model.n_swa else MOST_STATES)
-    first = make(pack, pack, n_inputs)
-    splits = first.can_continue
-    first.close()
+    n_inputs = min(first, MOST_INPUTS if model.can_cut or model.n_swa else MOST_STATES)
+    trial = make(first, first, n_inputs)
+    splits, has_memory = trial.can_continue, trial.has_memory
+    trial.close()
 
-    def of_length(length: int) -> PooledContext:
-        return make(length, pack if splits else length, n_inputs)
+    def of_length(length: int) -> Lane:
+        n_batch = first if splits else length
+        outputs = OUTPUT * model.vocab.n_tokens * n_batch
+        if outputs > free_memory():
+            raise StartupError(f"the engine would want {outputs / 1e6:,.0f} MB for {n_batch} tokens at once")
+        return Lane(make(length, n_batch, n_inputs), length, n_batch, loras)
 
-    pooler = Pooler(of_length, PoolingSize(pack, max(limit, pack), n_inputs), loras, recorder=recorder, warn=warn)
+    pooler = Pooler(
+        of_length,
+        PoolingSize(first if has_memory else min(first, LANE_PACK), first, max(limit, first), n_inputs),
+        # what has memory takes too much of it
+        n_lanes=1 if has_memory else max(1, min(n_threads, LANE_MEMORY // (OUTPUT * model.vocab.n_tokens * first))),
+        n_threads=n_threads,
+        recorder=recorder,
+        warn=warn,
+    )
     pooler.warm_up()
     return pooler
 

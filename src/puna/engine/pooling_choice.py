@@ -20,6 +20,31 @@ PACK = 512
 """Tokens of a batch of several inputs, unless the settings want smaller ones."""
 
 
+MOST_INPUTS = 64
+"""Most inputs in a batch, where the model sets no bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingSize:
+    """Lengths in tokens."""
+
+    pack: int
+    """What a lane computes of several inputs together."""
+    first: int
+    """What it has room for at first: as much as a pack, or more."""
+    limit: int
+    """The longest input."""
+    n_inputs: int = MOST_INPUTS
+    """Most inputs of a lane."""
+
+    def next_length(self, needed: int) -> int:
+        """The length of a context in which `needed` tokens fit."""
+        length = self.first
+        while length < needed:
+            length *= 2
+        return max(self.first, min(length, self.limit))
+
+
 @dataclass(frozen=True, slots=True)
 class PoolingChoice:
     """What is made of inputs."""

@@ -89,6 +89,10 @@ class PooledContext(Adapted):
         """Whether a sequence may come in several batches, because its vector is that of its last token, or each has its own."""
         return self.has_memory and self.causal and self.pooling in ("last", "rank", "none")
 
+    def use_threads(self, n: int) -> None:
+        """Compute on so many threads from the next batch on."""
+        C.llama_set_n_threads(self._p, n, n)
+
     def compute(self, batch: Batch) -> None:
         """Compute the batch. Raises `NoRoom` or `DecodeError`; what was in memory before is as it was."""
         run = C.llama_encode if self._encode else C.llama_decode

@@ -46,6 +46,14 @@ def test_a_first_input_may_have_any_length_and_what_did_not_fit_comes_first_next
     assert names(waiting.take(20, 64)) == [(2, 0)]
 
 
+def test_an_input_that_is_too_long_for_company_is_alone() -> None:
+    waiting = queue(job(1, 5), job(2, 30), job(3, 5))
+    assert names(waiting.take(100, 64, most_each=20)) == [(1, 0), (3, 0)]
+    waiting.add(job(4, 5))
+    assert names(waiting.take(100, 64, most_each=20)) == [(2, 0)]
+    assert names(waiting.take(100, 64, most_each=20)) == [(4, 0)]
+
+
 def test_a_long_input_does_not_wait_for_ever() -> None:
     waiting = queue(job(1, 90))
     for request in range(2, 50):

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from puna.config import EngineSettings
-from puna.engine.pooling import PoolingSize
-from puna.engine.pooling_choice import PoolingChoice, choose_pooling, longest_input
+from puna.engine.pooling_choice import PoolingChoice, PoolingSize, choose_pooling, longest_input
 from puna.pooling import Pooling
 
 HEAD = frozenset({"cls.output.weight"})
@@ -73,6 +72,6 @@ def test_an_encoder_keeps_to_what_it_was_trained_for(n_ctx: int, generates: bool
 
 
 def test_contexts_grow_by_doubling_up_to_the_longest_input() -> None:
-    size = PoolingSize(pack=512, limit=3000)
+    size = PoolingSize(pack=128, first=512, limit=3000)
     assert [size.next_length(n) for n in (1, 512, 513, 1025, 2049, 3000)] == [512, 512, 1024, 2048, 3000, 3000]
-    assert PoolingSize(pack=512, limit=512).next_length(64) == 512
+    assert PoolingSize(pack=512, first=512, limit=512).next_length(64) == 512
