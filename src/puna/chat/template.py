@@ -97,16 +97,22 @@ class ChatTemplate:
     def _by_convention(self, tools: Sequence[Mapping[str, Any]] | None) -> dict[str, str]:
         # FireFunction reads its tools and the date from variables of its own, and fails without them.
         found = {}
-        if "functions" in self.variables:
+        if "functions" in self._conventional:
             found["functions"] = json.dumps(tools or [], indent=4, ensure_ascii=False)
-        if "datetime" in self.variables:
+        if "datetime" in self._conventional:
             found["datetime"] = self._now().strftime("%Y-%m-%d %H:%M:%S")
         return found
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """Names that the template reads without having set them."""
-        return frozenset(find_undeclared_variables(self._tree))
+        """Names that the template reads, be they its own or given."""
+        return frozenset(name.name for name in self._tree.find_all(nodes.Name) if name.ctx == "load")
+
+    @cached_property
+    def _conventional(self) -> frozenset[str]:
+        # Finding out what is given takes as long as compiling; nearly all templates have neither name.
+        named = self.variables & {"functions", "datetime"}
+        return named & find_undeclared_variables(self._tree) if named else named
 
     @cached_property
     def capabilities(self) -> Capabilities:

@@ -13,7 +13,7 @@ from puna.service.chat import ChatRenderer, Conversation
 from puna.service.ports import Tokenizer
 from puna.types import ModelFacts
 
-MAX_KEPT = 8
+MAX_KEPT = 4
 """Templates of requests that stay compiled."""
 MAX_REQUESTED = 1 << 16
 """Most characters of a template that a request brings: compiling takes up to some ten microseconds for each."""

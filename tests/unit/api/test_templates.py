@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from puna.chat_templates import BUILT_IN
+from puna.service.templates import MAX_KEPT
 from tests.fakes import FACTS, FakeEngine
 from tests.web import client
 
@@ -81,7 +82,7 @@ async def test_jinja_of_a_request_is_not_too_long() -> None:
 
 async def test_many_templates_of_requests_are_not_all_kept() -> None:
     async with client(engine(), request_templates=True) as http:
-        for number in [*range(12), 0, 11]:
+        for number in [*range(MAX_KEPT + 1), 0, MAX_KEPT]:
             body = {"messages": HI, "template": f"{number} {{{{ messages[0].content }}}}"}
             assert (await http.post("/apply-template", json=body)).json() == {"prompt": f"{number} hi"}
 

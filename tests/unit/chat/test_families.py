@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from puna.chat import ChatTemplate, Message, SpecialTexts, ToolCall, render_chat
 from puna.chat.tool_texts import format_of, texts_of
 from tests.unit.chat.conversations import CASES, TOOLS, adding, calling, result, thinking, weather
@@ -95,12 +93,11 @@ def test_schemas_of_every_kind(name: str) -> None:
 
 
 @each_template
-@pytest.mark.parametrize("arguments", ["{", "[1, 2]", '"text"', "", "{}", '{"city": "Par'])
-def test_damaged_calls_do_not_end_the_conversation(name: str, arguments: str) -> None:
-    call = ToolCall("call_1", "get_weather", arguments)
-    text = shown(real(name), user("weather?"), calling(call), result("18 degrees", "call_1"))
-    said = arguments.replace("{}", "").strip('"')
-    assert "18 degrees" in text and said in text.replace("\\", "")
+def test_damaged_calls_do_not_end_the_conversation(name: str) -> None:
+    for arguments in ("[1, 2]", '"text"', "", '{"city": "Par'):
+        call = ToolCall("call_1", "get_weather", arguments)
+        text = shown(real(name), user("weather?"), calling(call), result("18 degrees", "call_1"))
+        assert "18 degrees" in text and arguments.strip('"') in text.replace("\\", "")
 
 
 @each_template
