@@ -64,7 +64,13 @@ def _thoughts(thinking: Thinking | None, *, open: bool) -> Thoughts | None:
 
 def closed_thoughts(thinking: Thinking | None, prompt: str) -> bool:
     """Whether the prompt ends with the end of thoughts."""
-    return thinking is not None and prompt.rstrip().endswith(f"{thinking.end.strip()}{thinking.gap}".strip())
+    if thinking is None or not prompt.rstrip().endswith(f"{thinking.end.strip()}{thinking.gap}".strip()):
+        return False
+    if not thinking.gap.strip():
+        return True
+    # The end and what follows it may be those of any message: only thoughts begin as they do.
+    before = prompt[: prompt.rindex(thinking.end.strip())]
+    return before.rfind(thinking.begin.strip()) > before.rfind(thinking.end.strip())
 
 
 def opened_thoughts(thinking: Thinking | None, prompt: str) -> str:

@@ -10,7 +10,7 @@ from puna.chat.formats.plan import Tool, TurnRequest
 from puna.outline import EMPTY, Branch, Free, Node, Outline, Part, Pattern, Repeat, alt, as_constraint, seq
 from puna.types import Constraint, Span, Trigger
 
-_GAP = Pattern(r"[ \n]{0,2}")
+_GAP = Pattern(r"[ \n]{0,3}")
 
 
 def constrain(description: Description, request: TurnRequest, *, open: bool, closed: bool = False) -> Constraint | None:

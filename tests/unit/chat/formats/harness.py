@@ -88,6 +88,8 @@ class Family:
     control: Sequence[str] = ()
     """The control tokens of the family's vocabularies that its marks are made of; the marks themselves if empty."""
     tools: Sequence[Tool] = TOOLS
+    endings: Sequence[str] = ()
+    """Further texts that random outputs try now and then, so that they come to an end."""
 
 
 def plan(form: Format, case: Case, choice: Choice | None = None) -> TurnPlan:
@@ -204,7 +206,7 @@ class _Vocabulary:
         return list(data.encode() if isinstance(data, str) else data)
 
 
-def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str]) -> str | None:
+def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str], endings: Sequence[str] = ()) -> str | None:
     """A random output under the plan's constraint; None if it does not come to an end. `control` are the vocabulary's control
     tokens."""
     assert turn.constraint is not None
@@ -212,7 +214,7 @@ def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str]) -> str |
     compiled = prepare(turn.constraint, preserved=vocabulary.control).compiled
     matcher = LLMatcher(LLTokenizer(TokenizerWrapper(vocabulary)), compiled, log_level=0)
     assert not matcher.is_error(), matcher.get_error()
-    marks = [mark.encode() for mark in turn.preserved] + [b'"', b"}", b"]", b"\n"]
+    marks = [mark.encode() for mark in (*turn.preserved, *endings)] + [b'"', b"}", b"]", b"\n"]
     out, wanted = b"", b""
     for _ in range(MAX_WALK):
         if matcher.is_stopped() or (matcher.is_accepting() and rng.random() < 0.5):
@@ -246,7 +248,7 @@ def check_walks(family: Family, *, control: bool, n: int = 4) -> None:
     marks = (family.control or turn.preserved) if control else ()
     done = 0
     for seed in range(n):
-        raw = walk(turn, random.Random(seed), control=marks)
+        raw = walk(turn, random.Random(seed), control=marks, endings=family.endings)
         if raw is None:
             continue
         done += 1

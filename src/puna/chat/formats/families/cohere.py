@@ -40,6 +40,7 @@ COMMAND_R = Description(
         between=_BETWEEN,
         silent=("directly-answer", "directly_answer"),
     ),
+    before="\n",
 )
 
 

@@ -1,6 +1,6 @@
 """GLM 4.5 to 4.7, and those that write as they do: Laguna, Ling 3, Spark 2.5; with a mark after the name Hunyuan 3.
 
-GLM 4.6 and Ling:
+GLM 4.6, and Ling, which has a line end at the end of a call but none behind a value:
 
 <think>It is about the weather.</think>
 <tool_call>get_weather
@@ -40,6 +40,7 @@ _SUFFIX = re.compile(r"set HYTK = '([^']*)'")
 def glm(source: str) -> Description:
     """The format, with line ends where the template writes them, and the model too: not Laguna's."""
     line = "\n" if _LINES.search(source) and "laguna" not in source else ""
+    late = "'\\n</tool_call>'" in source
     return Description(
         name="glm",
         thinking=Thinking(lead="", gap=line, calls_end=True),
@@ -50,10 +51,10 @@ def glm(source: str) -> Description:
                 key_begin="<arg_key>",
                 key_end="</arg_key>" + line,
                 value_begin="<arg_value>",
-                value_end="</arg_value>" + line,
+                value_end="</arg_value>" + ("" if late else line),
             ),
             call_begin="<tool_call>",
-            call_end="</tool_call>",
+            call_end="\n</tool_call>" if late else "</tool_call>",
             between=line,
         ),
         before="\n",

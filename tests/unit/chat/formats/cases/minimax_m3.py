@@ -116,4 +116,5 @@ FAMILY = Family(
     prompt="]~b]ai\n<mm:think>",
     control=(T, "<mm:think>", "</mm:think>", "<tool_call>", "</tool_call>"),
     tools=(*TOOLS, DRAW),
+    endings=[f"{T}</{key}>" for key in ("city", "code", "item", "label")],
 )
