@@ -33,7 +33,7 @@ METRICS: Mapping[str, Metric] = {
     "reply_p99": Metric("reply, p99", "ms", 0),
     "free_tokens_s": Metric("tokens/s, free text", "", more_is_better=True),
     "cold_tokens_s": Metric("tokens/s with prefill", "", more_is_better=True),
-    "plain_edit_tokens_s": Metric("tokens/s, editing", "", more_is_better=True),
+    "plain_edit_tokens_s": Metric("tokens/s, editing without drafts", "", more_is_better=True),
     "drafted_edit_tokens_s": Metric("tokens/s, editing with drafts", "", more_is_better=True),
     "edit_gain": Metric("drafts speed editing to", "x", 2, more_is_better=True),
     "plain_free_tokens_s": Metric("tokens/s, free text without drafts", "", more_is_better=True),
