@@ -41,12 +41,11 @@ def chat(messages: Sequence[tuple[str, str]], max_tokens: int, *, ignore_eos: bo
 
 
 def edit(n_lines: int, seed: Sequence[int | str]) -> str:
-    """A file of lines of about twelve tokens, and the beginning of its edited copy, which differs in a few words so far."""
+    """A file of numbered lines of about twelve tokens, and the beginning of its copy, in which two words have changed so far."""
     dice = random.Random(repr(tuple(seed)))
-    lines = []
-    for number in range(n_lines):
-        name, first, second = (dice.choice(WORDS) for _ in range(3))
-        lines.append(f"{name}_{number} = {first}({second}, {dice.randrange(100)})")
-    copied = [line.replace("(", "_new(", 1) for line in lines[:4]]
+    lines = [f"{number}. {' '.join(dice.choice(WORDS) for _ in range(8))}." for number in range(1, n_lines + 1)]
+    copied = [*lines[:8]]
+    for number in (2, 5):
+        copied[number] = copied[number].replace(copied[number].split()[3], "thing", 1)
     listing = "\n".join(lines)
-    return f"The file:\n\n{listing}\n\nThe same file, in which every function has a new name:\n\n" + "\n".join(copied) + "\n"
+    return f"Original text:\n\n{listing}\n\nThe same text with small corrections:\n\n" + "\n".join(copied) + "\n"
