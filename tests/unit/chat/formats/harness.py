@@ -21,6 +21,10 @@ from puna.types import Constraint
 BYTES = LLTokenizer("byte")
 MAX_WALK = 3000
 """Bytes after which a random output is given up."""
+SHORT = 60
+"""Characters up to which an output is cut in two everywhere, longer ones not within words."""
+PIECE = 12
+"""Characters of the pieces in which longer ones come, with cuts everywhere."""
 
 TOOLS = (
     Tool(
@@ -128,8 +132,13 @@ def check_splits(form: Format, case: Case) -> None:
     turn = plan(form, case)
     whole = plain(parse(turn, [case.raw], cut=case.cut))
     assert plain(parse(turn, list(case.raw), cut=case.cut)) == whole
-    for at in range(1, len(case.raw)):
-        pieces = [case.raw[:at], case.raw[at:]]
+    raw, n = case.raw, len(case.raw)
+    for at in range(1, n):
+        if n <= SHORT or not (raw[at - 1].isalnum() and raw[at].isalnum()):
+            pieces = [raw[:at], raw[at:]]
+            assert plain(parse(turn, pieces, cut=case.cut)) == whole, pieces
+    for first in range(1, PIECE + 1) if n > SHORT else ():  # within words as well
+        pieces = [raw[:first], *(raw[at : at + PIECE] for at in range(first, n, PIECE))]
         assert plain(parse(turn, pieces, cut=case.cut)) == whole, pieces
 
 
@@ -145,7 +154,7 @@ def check_truncated(form: Format, case: Case) -> None:
         for got, (name, arguments) in zip(short.tool_calls, calls, strict=False):
             assert got.name == name
             assert arguments.startswith("" if got.arguments == "{}" else got.arguments), (case.raw[:end], short)
-        if end % 4 == 0:  # often enough: whether a half mark is text does not matter for what came before it
+        if end % 8 == 0:  # often enough: whether a half mark is text does not matter for what came before it
             parse(turn, [case.raw[:end]])
 
 
@@ -240,7 +249,7 @@ def walk(turn: TurnPlan, rng: random.Random, *, control: Sequence[str], endings:
     return None
 
 
-def check_walks(family: Family, *, control: bool, n: int = 4) -> None:
+def check_walks(family: Family, *, control: bool, n: int = 3) -> None:
     """What the grammar of required calls makes up is read as calls of tools that are there, with arguments they take."""
     tools = {tool.name: tool for tool in family.tools}
     request = TurnRequest(tools=tuple(family.tools), choice="required", prompt=family.prompt)
