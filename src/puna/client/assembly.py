@@ -43,6 +43,7 @@ class Assembly:
         self._tokens: list[int] = []
         self._probs: list[TokenProb] = []
         self._slot = -1
+        self._drafted = self._draft_accepted = 0
         self._first: Timings | None = None
         self._first_at = 0.0
         self._resumed = False
@@ -88,6 +89,8 @@ class Assembly:
         if output.timings is not None:
             self._stated = output.timings
         self._truncated |= output.truncated
+        self._drafted += output.drafted
+        self._draft_accepted += output.draft_accepted
         if output.prompt_probs:
             chunks += self._score(output.prompt_probs)
         if output.progress is not None:
@@ -176,6 +179,8 @@ class Assembly:
         return [Chunk(prompt_probs=fresh, slot=self._slot)] if fresh else []
 
     def _chunk(self, text: str, timings: Timings) -> Chunk:
+        if self._drafted:  # the worker tells at the end only, and of itself alone
+            timings = msgspec.structs.replace(timings, draft_n=self._drafted, draft_n_accepted=self._draft_accepted)
         chunk = Chunk(text=text, tokens=tuple(self._tokens), probs=tuple(self._probs), slot=self._slot, timings=timings)
         self._tokens.clear()
         self._probs.clear()

@@ -61,7 +61,7 @@ class Chooser:
             self._counters.draft(len(end.draft), n_right)
         if chosen:
             self._counters.predicted_tokens += sum(len(choice.tokens) for choice in chosen)
-            self._outbox.chosen(sequence, chosen, stop, first=first)
+            self._outbox.chosen(sequence, chosen, stop, first=first, n_drafted=len(end.draft), n_right=n_right)
         else:
             self._outbox.ended(sequence, stop)
         return stop

@@ -26,8 +26,10 @@ class Outbox:
         outputs, self._outputs = self._outputs, []
         return tuple(output for output in outputs if output.id < INTERNAL_ID)
 
-    def chosen(self, sequence: Sequence, choices: Iterable[Choice], end: StopType, *, first: bool) -> None:
-        """New tokens, which may be the last ones."""
+    def chosen(
+        self, sequence: Sequence, choices: Iterable[Choice], end: StopType, *, first: bool, n_drafted: int = 0, n_right: int = 0
+    ) -> None:
+        """New tokens, which may be the last ones; `n_right` of `n_drafted` had been guessed."""
         choices = tuple(choices)
         self._outputs.append(
             Output(
@@ -38,6 +40,8 @@ class Outbox:
                 truncated=sequence.n_dropped > 0,
                 slot=sequence.slot,
                 timings=timings(sequence) if first or end != "none" else None,
+                drafted=n_drafted,
+                draft_accepted=n_right,
             )
         )
 

@@ -132,6 +132,9 @@ class Output(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=
     slot: int = -1
     timings: Timings | None = None
     """Set on the first output with a token and on the last one."""
+    drafted: int = 0
+    """Tokens that were drafted for this step."""
+    draft_accepted: int = 0
 
 
 class Pooled(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):

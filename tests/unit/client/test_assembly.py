@@ -222,3 +222,14 @@ def test_a_new_worker_is_told_that_thinking_was_ended() -> None:
     assert not one.submit(1).end_thinking
     one.end_thinking = True
     assert one.submit(1).end_thinking
+
+
+def test_drafts_are_counted_over_stop_strings_and_workers() -> None:
+    one = assembly(stop=["!"])
+    one.feed(output(0, timings=Timings(prompt_n=3, predicted_n=1)))
+    one.feed(output(1, 2, drafted=4, draft_accepted=1))
+    one.submit(1)
+    (last,) = one.feed(output(3, 4, 5, 6, drafted=3, draft_accepted=3))
+    assert last.stop_type == "word"
+    assert last.timings is not None
+    assert (last.timings.draft_n, last.timings.draft_n_accepted) == (7, 4)
