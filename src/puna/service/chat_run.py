@@ -143,11 +143,13 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     elif answer is not None:
         with naming(turn.answer_field):
             answer = await service.prepare_constraint(answer, params.preserved_tokens)
+    last = turn.conversation.messages[-1]
     asked = TurnRequest(
         tools=tools,
         choice=turn.choice.mode if tools else "none",
         parallel=turn.parallel,
         prompt=rendered.text,
+        continues=last.role == "assistant" and bool(last.text) and rendered.text.endswith(last.text),
         answer=answer,
         separate_reasoning=turn.reasoning.shown != "inline",
         budget=_budget(turn),
@@ -156,8 +158,8 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     field = turn.tools_field if tools else turn.answer_field
     with naming(field):
         plan = form.plan(asked)
-        if opened := _opened_by_prefill(plan, rendered.text, turn.conversation.messages[-1]):
-            asked = msgspec.structs.replace(asked, prompt=opened)
+        if opened := _opened_by_prefill(plan, rendered.text, last):
+            asked = msgspec.structs.replace(asked, prompt=opened, continues=False)
             plan = form.plan(asked)
     tokenizer = service.tokenizer
     # Control tokens alone: others are seen anyway, and a mark may be written with tokens that reach beyond it.

@@ -198,6 +198,14 @@ async def test_thoughts_that_a_prefill_leaves_open_go_on(content: str | None, re
     assert plain(answer[0].message) == (("onder.", "Yes", []) if opened else (None, ", yes", []))
 
 
+async def test_an_answer_that_a_prefill_begins_goes_on_as_it_is_written() -> None:
+    prefill = Message(role="assistant", content="Hm")
+    asked = turn(msgspec.structs.replace(CONVERSATION, messages=(*CONVERSATION.messages, prefill)))
+    served = service(write(" <think> is a tag"))
+    (answer,) = await (await start_turn(served, await prepare_turn(served, asked))).collect()
+    assert plain(answer.message) == (None, " <think> is a tag", [])
+
+
 async def test_best_answers_first() -> None:
     scripts: list[list[Item]] = [say("bad", probs=True, logprob=-2.0), say("good", probs=True, logprob=-0.1)]
     served = service()

@@ -27,6 +27,7 @@ class DescribedFormat:
         thinking = description.thinking
         opened = opened_thoughts(thinking, request.prompt)
         closed = closed_thoughts(thinking, request.prompt)
+        begun = request.continues and not opened
         calls = bool(request.tools) and request.choice != "none" and description.calls is not None
 
         marks = (*description.dropped, *description.ends, description.wrapper[1])
@@ -41,13 +42,14 @@ class DescribedFormat:
                 calls=calls,
                 open=bool(opened),
                 closed=closed,
+                begun=begun,
                 separate=request.separate_reasoning,
             )
 
         return TurnPlan(
             format=description.name,
             parser=parser,
-            constraint=constrain(description, request, open=bool(opened), closed=closed),
+            constraint=constrain(description, request, open=bool(opened), closed=closed or begun),
             preserved=description.marks(calls=bool(request.tools)),
             stop=description.stop,
             forced_open=opened,

@@ -29,10 +29,12 @@ class TurnParser:
         calls: bool = True,
         open: bool = False,
         closed: bool = False,
+        begun: bool = False,
         separate: bool = True,
     ) -> None:
         """`calls` is whether calls are looked for, `open` whether the output begins inside thoughts, `closed` whether thoughts
-        have ended before it, `separate` whether thoughts are told from the answer."""
+        have ended before it, `begun` whether the answer has begun before it, `separate` whether thoughts are told from the
+        answer."""
         thinking = description.thinking or Thinking(begin="", end="")
         self._calls = description.calls if calls else None
         self._tools = tools
@@ -41,7 +43,7 @@ class TurnParser:
         trim = self._calls is not None or (separate and description.thinking is not None)
         silent = self._calls.silent if self._calls else ()
         self._out = Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim, silent=silent)
-        if trim and (closed or description.before):
+        if trim and not begun and (closed or description.before):
             self._out.end_of_thought()  # blanks that come first belong to the format
 
         self._think_begin, self._think_end = thinking.begin.strip(), thinking.end.strip()
@@ -75,8 +77,8 @@ class TurnParser:
         self._in_section = False
         self._n_before = 0
         """Calls before the one that is being read."""
-        self._state: State = self._start
-        if open or (thinking.always and not closed):
+        self._state: State = self._text if begun else self._start
+        if open or (thinking.always and not closed and not begun):
             self._state = self._thought if open else self._unopened
 
     def feed(self, text: str) -> list[Event]:

@@ -34,6 +34,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether there may be more than one call."""
     prompt: str = ""
     """The rendered prompt. Its end says what the turn begins with: whether thinking is open already, say."""
+    continues: bool = False
+    """Whether the prompt ends within the answer, which goes on."""
     answer: Constraint | None = None
     """What the answer itself, thinking and calls left aside, has to belong to."""
     separate_reasoning: bool = True

@@ -16,7 +16,7 @@ from puna.grammar import prepare
 from tests.unit.chat.conversations import TOOLS as CONVERSATION_TOOLS
 from tests.unit.chat.differences import DIFFERENCES
 from tests.unit.chat.formats.cases import MODULES
-from tests.unit.chat.formats.harness import Case, Family, accepts, parse, plain, plan
+from tests.unit.chat.formats.harness import TOOLS, Case, Family, accepts, parse, plain, plan
 from tests.unit.chat.formats.test_round_trip import NOT_SO
 from tests.unit.chat.helpers import NAMES, assistant, real, system, user
 from tests.unit.chat.test_stability import UNSTABLE
@@ -157,9 +157,11 @@ def _prefill(templates: Sequence[str], families: Sequence[Family]) -> str:
     found = []
     for name in templates:
         form, template = format_of(real(name)), real(name)
-        prompt = render_chat(template, [user("hi"), assistant("Sure, ")], special_tokens=NONE).text
-        message = parse(form.plan(TurnRequest(prompt=prompt)), ["of", " course."])
-        found.append(prompt.endswith("Sure, ") and plain(message) == ("of course.", None, []))
+        prompt = render_chat(template, [user("hi"), assistant("Sure,")], special_tokens=NONE).text
+        for tools in ((), TOOLS):
+            turn = form.plan(TurnRequest(tools=tools, prompt=prompt, continues=True))
+            message = parse(turn, [" to=o", "f course, <b>."])
+            found.append(prompt.endswith("Sure,") and plain(message) == (" to=of course, <b>.", None, []))
     return _share(found, instead=NO)
 
 

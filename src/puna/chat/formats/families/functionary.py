@@ -47,7 +47,7 @@ class Functionary:
 
     def plan(self, request: TurnRequest) -> TurnPlan:
         """How that turn is to be generated and read."""
-        begun = request.prompt.rstrip(" ").endswith(MARK)
+        begun = not request.continues and request.prompt.rstrip(" ").endswith(MARK)
         tools = request.tools if request.choice != "none" else ()
         return TurnPlan(
             format=self.name,

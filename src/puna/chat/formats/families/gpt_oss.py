@@ -53,7 +53,7 @@ class Harmony:
         calls = bool(request.tools) and request.choice != "none"
         return TurnPlan(
             format=self.name,
-            parser=lambda: HarmonyParser(calls=calls, separate=request.separate_reasoning),
+            parser=lambda: HarmonyParser(calls=calls, separate=request.separate_reasoning, begun=request.continues),
             constraint=_constraint(request),
             preserved=_ALL,
             thinking=Thoughts(_ANALYSIS, END, closing=_NEXT),
@@ -91,7 +91,9 @@ def _constraint(request: TurnRequest) -> Constraint | None:
 class HarmonyParser:
     """Reads message after message: a header, then what it says. It is in one of a few states, each a method."""
 
-    def __init__(self, *, calls: bool, separate: bool) -> None:
+    def __init__(self, *, calls: bool, separate: bool, begun: bool = False) -> None:
+        """`calls` is whether calls are looked for, `separate` whether thoughts are told from the answer, `begun` whether the
+        output begins within a message."""
         self._calls = calls
         self._separate = separate
         self._scanner = Scanner()
@@ -101,7 +103,7 @@ class HarmonyParser:
         self._add: Callable[[str], None] = self._out.text
         self._value = JsonValue()
         self._thinks = False
-        self._state: Callable[[], bool] = self._start
+        self._state: Callable[[], bool] = self._body if begun else self._start
 
     def feed(self, text: str) -> list[Event]:
         """Events that are certain after the next piece."""

@@ -60,7 +60,7 @@ class Muse:
         tools = request.tools if request.choice != "none" else ()
         return TurnPlan(
             format=self.name,
-            parser=lambda: MuseParser(tools, separate=request.separate_reasoning),
+            parser=lambda: MuseParser(tools, separate=request.separate_reasoning, begun=request.continues),
             constraint=_constraint(request),
             preserved=(START, MESSAGE, MORE, END, *_BODY.marks, _SECTION, _SECTION_END),
             stop=(END,),
@@ -94,19 +94,22 @@ def _constraint(request: TurnRequest) -> Constraint | None:
 class MuseParser:
     """Reads message after message: whom it is for, then what it says. It is in one of a few states, each a method."""
 
-    def __init__(self, tools: Sequence[Tool], *, separate: bool) -> None:
+    def __init__(self, tools: Sequence[Tool], *, separate: bool, begun: bool = False) -> None:
+        """`separate` is whether thoughts are told from the answer, `begun` whether the output begins within a message to the
+        user."""
         self._tools = tools
         self._separate = separate
         self._scanner = Scanner()
         self._out = Emitter(new_call_id)
-        self._out.end_of_thought()  # blanks that come first belong to the format
+        if not begun:
+            self._out.end_of_thought()  # blanks that come first belong to the format
         self._says = marks_of(*_ENDS, _SECTION if tools else "")
         self._header: list[str] = []
         self._length = 0
         self._thinks = False
         self._reader: Reader = _BODY.reader(tools, _CLOSERS)
         self._n_before = 0
-        self._state: Callable[[], bool] = self._start
+        self._state: Callable[[], bool] = self._say if begun else self._start
 
     def feed(self, text: str) -> list[Event]:
         """Events that are certain after the next piece."""
