@@ -44,7 +44,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: NOW)
     monkeypatch.setattr(secrets, "token_hex", lambda n=8: f"{next(numbers):0{2 * n}x}")
     monkeypatch.setattr(secrets, "token_urlsafe", lambda n=8: f"{next(numbers):0{n}d}")
-    monkeypatch.setattr(secrets, "randbelow", lambda _: next(numbers))
+    monkeypatch.setattr(secrets, "token_bytes", lambda n=8: next(numbers).to_bytes(n, "little"))
 
 
 @pytest.fixture
