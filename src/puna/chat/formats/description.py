@@ -17,7 +17,8 @@ Texts are written as the template writes them, blanks and line ends included: th
 parser looks for the same texts without the blanks at their ends, and takes any blanks around them.
 
 A family of another kind has a `Body` of its own (a class with `node` and `reader`), or where even the frame is different, as
-with harmony, a class of its own with `name` and `plan`. Each family has a file of cases in `tests/unit/chat/formats/`.
+with harmony, a class of its own with `name` and `plan`. Each family has a file of cases in `tests/unit/chat/formats/`,
+and a line in `docs/chat-formats.md`, which `python -m tests.unit.chat.formats.matrix` writes.
 
 What the parser does with output that is not as it should be:
 

@@ -29,5 +29,5 @@ def hermes(thinking: Thinking | None = None) -> Description:
     return Description(name="hermes", thinking=thinking, calls=CALLS)
 
 
-REKA = Description(name="reka", thinking=Thinking(), calls=replace(CALLS, between=""))
-"""Reka Edge, which writes nothing between calls."""
+REKA = Description(name="reka", thinking=Thinking(), calls=replace(CALLS, between=""), before=" ")
+"""Reka Edge, whose prompts end with a colon, and which writes nothing between calls."""

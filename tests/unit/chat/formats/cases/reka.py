@@ -7,12 +7,15 @@ from dataclasses import replace
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.families.hermes import REKA
 from tests.unit.chat.formats.cases import hermes
-from tests.unit.chat.formats.harness import Family
+from tests.unit.chat.formats.harness import Case, Family
 
 FAMILY = Family(
     DescribedFormat(REKA),
-    [
-        replace(case, raw=case.raw.replace("</tool_call>\n<", "</tool_call><")) if case.name == "parallel" else case
-        for case in hermes.CASES[:14]
-    ],
+    (
+        Case("after-a-colon", " Hello.", content="Hello."),
+        *(
+            replace(case, raw=case.raw.replace("</tool_call>\n<", "</tool_call><")) if case.name == "parallel" else case
+            for case in hermes.CASES[:14]
+        ),
+    ),
 )
