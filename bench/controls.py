@@ -32,16 +32,16 @@ def large_schema(seed: int) -> dict[str, Any]:
 
 async def first_token(client: httpx.AsyncClient, url: str, seed: int, schema: dict[str, Any] | None) -> float:
     """Seconds to the first token of an answer to a prompt that nobody has read before."""
-    body: dict[str, Any] = {"messages": [{"role": "user", "content": f"{seed}. {PROMPT}"}], "stream": True, "max_tokens": 4}
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": f"{seed}. {PROMPT}"}], "stream": True, "max_tokens": 32}
     if schema is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "form", "schema": schema}}
     begin = time.perf_counter()
     async with client.stream("POST", f"{url}/v1/chat/completions", json=body) as reply:
         reply.raise_for_status()
         async for line in reply.aiter_lines():
-            if line.startswith("data: {") and json.loads(line[6:])["choices"][0]["delta"].get("content"):
+            if line.startswith("data: {") and (choices := json.loads(line[6:])["choices"]) and choices[0]["delta"].get("content"):
                 return time.perf_counter() - begin
-    raise RuntimeError(f"{url} sent no token")
+    raise RuntimeError(f"{url} sent no text within 32 tokens")
 
 
 async def rate(client: httpx.AsyncClient, url: str, n: int, *, deterministic: bool, tokens: int = 96) -> float:

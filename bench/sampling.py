@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from puna.engine.sampling import TokenSampler
+from puna.engine.choosing import Chooser
 from puna.types import Sampling
 from tests.engine.driver import Driver
 
@@ -50,7 +50,7 @@ def main() -> None:
         begin = time.perf_counter()
         driver.step()
         whole = time.perf_counter() - begin
-        if len(spent) == arguments.sequences:
+        if len(spent) == arguments.sequences + 1:
             shares.append(sum(spent) / whole)
             costs.append(sum(spent))
     print(
@@ -60,18 +60,22 @@ def main() -> None:
 
 
 def _watched() -> list[float]:
-    """Seconds of every choice from now on."""
+    """Seconds of every choice from now on: those that are made together, and then what is left for each sequence."""
     spent: list[float] = []
-    choose = TokenSampler.choose
 
-    def timed(self: TokenSampler, *values: Any) -> Any:
-        begin = time.perf_counter()
-        try:
-            return choose(self, *values)
-        finally:
-            spent.append(time.perf_counter() - begin)
+    def timed(method: Any) -> Any:
+        def call(*values: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return method(*values)
+            finally:
+                spent.append(time.perf_counter() - begin)
 
-    TokenSampler.choose = timed  # type: ignore[method-assign]  # measured from outside, so that serving pays nothing
+        return call
+
+    # measured from outside, so that serving pays nothing
+    for name in ("look_ahead", "advance"):
+        setattr(Chooser, name, timed(getattr(Chooser, name)))
     return spent
 
 

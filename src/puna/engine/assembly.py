@@ -140,6 +140,7 @@ def _make_generator(
         files=files,
         identity=identity,
         disk=disk,
+        n_threads=tuning.n_threads_batch,
         recorder=recorder,
         warn=warn,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence as SequenceOf
+from functools import partial
 from typing import Literal
 
 from puna.engine.arena import Arena
@@ -10,6 +12,7 @@ from puna.engine.outbox import Blame, Outbox
 from puna.engine.recorder import Recorder
 from puna.engine.runner import End
 from puna.engine.sampling import Choice
+from puna.engine.sampling_pool import SamplingPool
 from puna.engine.sequence import Sequence, common_prefix
 from puna.engine.stats import Counters
 from puna.errors import InvalidRequest
@@ -27,15 +30,43 @@ class Chooser:
     drafted one, the row after it is worth something too, and the next token is chosen from that.
     """
 
-    def __init__(self, arena: Arena, candidates: Candidates, counters: Counters, outbox: Outbox, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        candidates: Candidates,
+        pool: SamplingPool[Choice],
+        counters: Counters,
+        outbox: Outbox,
+        recorder: Recorder,
+    ) -> None:
         self._arena = arena
         self._candidates = candidates
+        self._pool = pool
+        self._ahead: dict[int, Choice | InvalidRequest | ValueError] = {}
         self._counters = counters
         self._outbox = outbox
         self._recorder = recorder
         self.error = ""
         """What was wrong when `advance` last returned `error`."""
         self.blame: Blame = "fault"
+
+    def look_ahead(self, ends: SequenceOf[End]) -> None:
+        """Choose the first tokens of several sequences at once, where that takes less time.
+
+        `advance` has to be called for each of them before the next batch. Grammars are left to it: their time is watched
+        by a clock of which there is only one.
+        """
+        usual = [end for end in ends if (sampler := end.sequence.sampler) is not None and sampler.goes_through_all]
+        usual = [end for end in usual if end.sequence.generation.max_tokens != 0]
+        if not self._pool.pays(len(usual)):
+            return
+        self._recorder.record("sample", [end.sequence.id for end in usual])
+        jobs = [
+            partial(sampler.choose, self._arena.runner.logits(end.row), most=self._most(end.sequence))
+            for end in usual
+            if (sampler := end.sequence.sampler) is not None
+        ]
+        self._ahead = dict(zip((end.sequence.id for end in usual), self._pool.run(jobs), strict=True))
 
     def advance(self, end: End) -> StopType | Literal["error"]:
         """Append what follows a sequence; why it has ended, `none` if it has not."""
@@ -73,8 +104,12 @@ class Chooser:
         assert sampler is not None
         n_right = 0
         while True:
-            logits = self._arena.runner.logits(end.row + n_right)
-            choice = sampler.choose(logits, self._candidates, self._most(sequence))
+            choice = self._ahead.pop(sequence.id, None)
+            if choice is None:
+                logits = self._arena.runner.logits(end.row + n_right)
+                choice = sampler.choose(logits, self._candidates, self._most(sequence))
+            elif not isinstance(choice, Choice):
+                raise choice
             if sequence.first_token == 0:
                 sequence.first_token = time.monotonic()
             if choice.ends:

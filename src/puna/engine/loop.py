@@ -22,7 +22,8 @@ from puna.engine.outbox import Blame, Outbox
 from puna.engine.recorder import Recorder
 from puna.engine.reuse import PrefixReuse
 from puna.engine.runner import End
-from puna.engine.sampling import TokenSampler, before_chain
+from puna.engine.sampling import Choice, TokenSampler, before_chain
+from puna.engine.sampling_pool import SamplingPool
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
 from puna.engine.shift import choose_shift
@@ -60,6 +61,7 @@ class Engine:
         files: FileThread,
         identity: Identity,
         disk: DiskTier | None,
+        n_threads: int,
         recorder: Recorder,
         warn: Callable[[str], None],
     ) -> None:
@@ -84,7 +86,8 @@ class Engine:
         self._outbox = Outbox()
         self._drafting = drafting
         self._warn = warn
-        self._chooser = Chooser(arena, self._candidates, self._counters, self._outbox, recorder)
+        pool: SamplingPool[Choice] = SamplingPool(vocab.n_tokens, n_threads)
+        self._chooser = Chooser(arena, self._candidates, pool, self._counters, self._outbox, recorder)
 
     # requests
 
@@ -240,6 +243,7 @@ class Engine:
             if piece.sequence.enters_phase:
                 self._reuse.keep(piece.sequence)  # for those who want the same without the adapters that come now
             self._reuse.checkpoint(piece.sequence)
+        self._chooser.look_ahead(computed.ends)
         for end in computed.ends:
             self._advance(end)
         if computed.spoiled:

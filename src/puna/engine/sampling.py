@@ -97,6 +97,11 @@ class TokenSampler:
         return Choice(token, False, prob, tuple(forced))
 
     @property
+    def goes_through_all(self) -> bool:
+        """Whether the next choice looks at all candidates, and at no grammar."""
+        return self._matcher is None and not self._plain
+
+    @property
     def complete(self) -> bool:
         """Whether the grammar allows nothing more, so that the answer is over."""
         return self._matcher is not None and self._matcher.done
