@@ -15,6 +15,9 @@ MAX_SOURCE = 512 * 1024
 
 _ANY_OBJECT = {"type": "object"}
 
+SOURCES = ("grammar", "json_schema", "response_format", "regex", "choice", "lark")
+"""Fields that hold a constraint."""
+
 Kind = Literal["gbnf", "json_schema", "regex", "lark", "choice"]
 
 
@@ -40,6 +43,18 @@ def decode_constraint(fields: ConstraintFields) -> tuple[Constraint | None, str 
         return None, None
     name, constraint = found[0]
     return constraint, name
+
+
+def with_form(values: dict[str, Any], form: ResponseFormat | None, field: str) -> None:
+    """Add the form of the answer, as a dialect's own `field` gives it, to a request's fields.
+
+    Raises `InvalidRequest` that names this field where another one constrains the answer already.
+    """
+    if form is None:
+        return
+    if other := next((name for name in SOURCES if values.get(name)), None):
+        raise InvalidRequest(f"Field '{field}': the output is constrained by '{other}' already", param=field)
+    values["response_format"] = form
 
 
 def _from(name: str, kind: Kind, source: str, *, strict: bool = False) -> tuple[str, Constraint]:

@@ -129,18 +129,12 @@ class LoraScale(Body):
     scale: Number
 
 
-class GenerationFields(SamplingFields, ConstraintFields, SpeculativeFields):
-    """All that is not particular to one dialect."""
+class AnswerFields(SamplingFields, ConstraintFields, SpeculativeFields):
+    """All that says what one answer is to be, in whatever shape it is sent."""
 
-    model: str | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
     n_predict: CountOrAll | None = None
     max_completion_tokens: CountOrAll | None = Field(default=None, description="the same as `n_predict`")
     max_tokens: CountOrAll | None = Field(default=None, description="the same as `n_predict`")
-    n_cmpl: Whole | None = None
-    n: Whole | None = Field(default=None, description="the same as `n_cmpl`")
-    best_of: Annotated[Whole, Field(ge=1, le=MAX_ANSWERS)] | None = None
     stop: Annotated[Any, WithJsonSchema(_TEXTS)] = None
     stop_sequences: Annotated[Any, WithJsonSchema(_TEXTS)] = None
     cache_prompt: bool | None = None
@@ -150,11 +144,22 @@ class GenerationFields(SamplingFields, ConstraintFields, SpeculativeFields):
     n_discard: Count | None = None
     n_indent: Count | None = None
     t_max_predict_ms: Annotated[Whole, Field(ge=-1, le=2**63 - 1)] | None = None
+    sse_ping_interval: Annotated[Number, Field(ge=-1)] | None = None
+    lora: list[LoraScale] | None = None
+    deterministic: bool | None = None
+
+
+class GenerationFields(AnswerFields):
+    """All that is not particular to one dialect."""
+
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n_cmpl: Whole | None = None
+    n: Whole | None = Field(default=None, description="the same as `n_cmpl`")
+    best_of: Annotated[Whole, Field(ge=1, le=MAX_ANSWERS)] | None = None
     return_tokens: bool | None = None
     return_progress: bool | None = None
     timings_per_token: bool | None = None
     response_fields: Annotated[list[StrictStr], Field(max_length=256)] | None = None
-    sse_ping_interval: Annotated[Number, Field(ge=-1)] | None = None
-    lora: list[LoraScale] | None = None
-    deterministic: bool | None = None
     verbose: StrictBool | None = None

@@ -6,8 +6,9 @@ from typing import Any, NoReturn
 
 from puna.api.anthropic.content import decode_messages
 from puna.api.anthropic.schema import CountTokensRequest, MessagesRequest
+from puna.api.constraints import with_form
 from puna.api.decode import decode_generation
-from puna.api.fields import GenerationFields, JsonSchemaFormat, ResponseFormat, SamplingFields
+from puna.api.fields import AnswerFields, GenerationFields, JsonSchemaFormat, ResponseFormat
 from puna.api.logprobs import Logprobs
 from puna.api.tools import decode_tools
 from puna.config import ServerSettings
@@ -18,8 +19,10 @@ from puna.service.chat_turn import ChatTurn, ReasoningOptions, ToolChoice
 from puna.service.params import GenerationParams
 from puna.service.service import Service
 
-_PASSED_ON = (*SamplingFields.model_fields, "max_tokens", "stop_sequences", "cache_prompt", "id_slot", "lora", "deterministic")
-"""Fields that mean here what they mean elsewhere."""
+_PASSED_ON = {name: field.alias or name for name, field in AnswerFields.model_fields.items()}
+"""Fields that mean here what they mean elsewhere, with their names in requests."""
+
+FORMAT = "output_config.format"
 
 
 def decode_turn(service: Service, body: MessagesRequest) -> ChatTurn:
@@ -27,13 +30,12 @@ def decode_turn(service: Service, body: MessagesRequest) -> ChatTurn:
     for name in ("n_probs", "logprobs", "top_logprobs"):
         if getattr(body, name):
             _refuse(name, "probabilities have no place in a reply of this route")
-    values = {name: value for name in _PASSED_ON if (value := getattr(body, name)) is not None}
+    values: dict[str, Any] = {key: value for name, key in _PASSED_ON.items() if (value := getattr(body, name)) is not None}
     form = _output_format(body)
-    if form is not None:
-        values["response_format"] = form
+    with_form(values, form, FORMAT)
     generation = GenerationFields.model_construct(**values)
     decoded = decode_generation(generation, service, logprobs=Logprobs(), bias_texts=False)
-    return _turn(service.settings, body, decoded.params, answer_field="output_config.format" if form is not None else None)
+    return _turn(service.settings, body, decoded.params, answer_field=FORMAT if form is not None else decoded.constraint_field)
 
 
 def decode_prompt(service: Service, body: CountTokensRequest) -> ChatTurn:

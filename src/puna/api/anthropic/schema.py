@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from puna.api.fields import Body, Free, LoraScale, SamplingFields
-from puna.api.numbers import Count, CountOrAll, Number
+from puna.api.fields import AnswerFields, Body, Free
+from puna.api.numbers import Count, CountOrAll
 
 _CONTENT = {
     "description": "a text, or a list of blocks",
@@ -58,14 +58,9 @@ class CountTokensRequest(Body):
     chat_template_kwargs: dict[str, Any] | None = None
 
 
-class MessagesRequest(SamplingFields, CountTokensRequest):
+class MessagesRequest(AnswerFields, CountTokensRequest):
     """Answer a conversation."""
 
     max_tokens: CountOrAll | None = Field(default=None, description="without it an answer may be as long as the server allows")
     stop_sequences: list[str] | None = None
     stream: bool | None = None
-    cache_prompt: bool | None = None
-    id_slot: CountOrAll | None = None
-    lora: list[LoraScale] | None = None
-    deterministic: bool | None = None
-    sse_ping_interval: Annotated[Number, Field(ge=-1)] | None = None

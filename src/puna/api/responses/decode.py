@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from puna.api.constraints import with_form
 from puna.api.decode import decode_generation
-from puna.api.fields import GenerationFields, JsonSchemaFormat, ResponseFormat, SamplingFields
+from puna.api.fields import AnswerFields, GenerationFields, JsonSchemaFormat, ResponseFormat
 from puna.api.logprobs import Logprobs
 from puna.api.responses.items import decode_input
 from puna.api.responses.schema import InputTokensRequest, ResponsesRequest
@@ -19,8 +20,8 @@ from puna.service.chat_turn import ChatTurn, ReasoningOptions, ToolChoice
 from puna.service.params import GenerationParams
 from puna.service.service import Service
 
-_PASSED_ON = (*SamplingFields.model_fields, "cache_prompt", "id_slot", "lora", "deterministic")
-"""Fields that mean here what they mean elsewhere."""
+_PASSED_ON = {name: field.alias or name for name, field in AnswerFields.model_fields.items()}
+"""Fields that mean here what they mean elsewhere, with their names in requests."""
 
 FORMAT = "text.format"
 
@@ -35,14 +36,15 @@ def decode_turn(service: Service, body: ResponsesRequest, messages: tuple[Messag
     for name in ("background", "prompt"):
         if getattr(body, name):
             _refuse(name, "is not supported")
-    values: dict[str, Any] = {name: value for name in _PASSED_ON if (value := getattr(body, name)) is not None}
+    values: dict[str, Any] = {key: value for name, key in _PASSED_ON.items() if (value := getattr(body, name)) is not None}
     if body.max_output_tokens is not None:
-        values["max_tokens"] = body.max_output_tokens
+        values["n_predict"] = body.max_output_tokens
     form = _format(body)
-    if form is not None:
-        values["response_format"] = form
+    with_form(values, form, FORMAT)
     decoded = decode_generation(GenerationFields.model_construct(**values), service, logprobs=Logprobs(), bias_texts=False)
-    return _turn(service.settings, body, messages, decoded.params, answer_field=FORMAT if form is not None else None)
+    return _turn(
+        service.settings, body, messages, decoded.params, answer_field=FORMAT if form is not None else decoded.constraint_field
+    )
 
 
 def decode_prompt(service: Service, body: InputTokensRequest, messages: tuple[Message, ...]) -> ChatTurn:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from puna.api.fields import Body, Free, LoraScale, SamplingFields
-from puna.api.numbers import Count, CountOrAll, Number
+from puna.api.fields import AnswerFields, Body, Free
+from puna.api.numbers import Count, CountOrAll
 
 _INPUT = {
     "description": "a text, or a list of items",
@@ -57,7 +57,7 @@ class InputTokensRequest(Body):
     truncation: Literal["disabled", "auto"] | None = Field(default=None, description="only `disabled` is supported")
 
 
-class ResponsesRequest(SamplingFields, InputTokensRequest):
+class ResponsesRequest(AnswerFields, InputTokensRequest):
     """Answer a conversation."""
 
     max_output_tokens: CountOrAll | None = None
@@ -69,8 +69,3 @@ class ResponsesRequest(SamplingFields, InputTokensRequest):
     user: str | None = None
     background: bool | None = None
     prompt: Free = Field(default=None, description="templates of prompts are not kept here")
-    cache_prompt: bool | None = None
-    id_slot: CountOrAll | None = None
-    lora: list[LoraScale] | None = None
-    deterministic: bool | None = None
-    sse_ping_interval: Annotated[Number, Field(ge=-1)] | None = None
