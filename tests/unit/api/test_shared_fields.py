@@ -91,8 +91,14 @@ ELSEWHERE = {
     "speculative.n_min": "see the test below",
     "speculative.p_min": "see the test below",
 }
+UNPRESERVED: dict[str, Any] = {
+    "grammar_triggers": [{"type": "word", "value": "a"}],
+    "grammar_lazy": True,
+    "grammar": 'root ::= "ab"',
+}
+"""A trigger that is one token has to be among the tokens that are kept."""
 TOGETHER: list[dict[str, Any]] = [
-    {"grammar": 'root ::= "ab"', "grammar_lazy": True, "grammar_triggers": [{"type": "word", "value": "a"}]},
+    {**UNPRESERVED, "preserved_tokens": ["a"]},
     {"speculative.type": "ngram-simple", "speculative.n_max": 5, "speculative.n_min": 2, "speculative.p_min": 0.5},
 ]
 
@@ -121,7 +127,7 @@ async def test_a_field_means_the_same_everywhere(fields: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses"])
-@pytest.mark.parametrize("fields", [{"lora": [{"id": 7, "scale": 1.0}]}, {"grammar": "answer ::= 'x'"}], ids=str)
+@pytest.mark.parametrize("fields", [{"lora": [{"id": 7, "scale": 1.0}]}, {"grammar": "answer ::= 'x'"}, UNPRESERVED], ids=str)
 async def test_what_is_wrong_is_refused(path: str, fields: dict[str, Any]) -> None:
     async with client(FakeEngine(facts=msgspec.structs.replace(FACTS, chat_template=TEMPLATE))) as web:
         reply = await web.post(path, json={**BODIES[path], **fields})
