@@ -66,6 +66,30 @@ def tiny_jamba(tiny_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_granite_hybrid(tiny_folder: Path) -> Path:
+    """The same with layers of the second kind of mamba."""
+    return tiny.write_granite_hybrid(tiny_folder / "tiny-granite-hybrid.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_lfm2(tiny_folder: Path) -> Path:
+    """A decoder half of whose layers remember two tokens only."""
+    return tiny.write_lfm2(tiny_folder / "tiny-lfm2.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_rwkv6(tiny_folder: Path) -> Path:
+    """A recurrent decoder of another family."""
+    return tiny.write_rwkv6(tiny_folder / "tiny-rwkv6.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_rwkv7(tiny_folder: Path) -> Path:
+    """A recurrent decoder of another family."""
+    return tiny.write_rwkv7(tiny_folder / "tiny-rwkv7.gguf")
+
+
+@pytest.fixture(scope="session")
 def tiny_bert(tiny_folder: Path) -> Path:
     """An embedding model with mean pooling."""
     return tiny.write_bert(tiny_folder / "tiny-bert.gguf")

@@ -11,21 +11,27 @@ from tests.engine.driver import Driver
 SYSTEM = tuple(300 + i % 150 for i in range(120))
 
 
-KINDS = [(model, layout) for model in ("tiny_gemma3", "tiny_mamba", "tiny_jamba") for layout in ("split", "unified")]
+KINDS = [(model, layout) for model in ("tiny_gemma3", "tiny_rwkv7", "tiny_jamba") for layout in ("split", "unified")]
+OTHERS = [("tiny_mamba", "unified"), ("tiny_rwkv6", "split"), ("tiny_granite_hybrid", "split"), ("tiny_lfm2", "unified")]
+
+
+def make(model: str, layout: str, request: pytest.FixtureRequest) -> Driver:
+    path: Path = request.getfixturevalue(model)
+    return Driver(path, layout=layout, n_ctx=1024)
 
 
 @pytest.fixture(params=KINDS)
 def driver(request: pytest.FixtureRequest) -> Driver:
-    model, layout = request.param
-    path: Path = request.getfixturevalue(model)
-    return Driver(path, layout=layout, n_ctx=1024)
+    return make(*request.param, request)
 
 
 def turn(number: int) -> tuple[int, ...]:
     return tuple(200 + (number * 31 + i) % 90 for i in range(20))
 
 
-def test_a_chat_reads_only_what_is_new(driver: Driver) -> None:
+@pytest.mark.parametrize(("model", "layout"), KINDS + OTHERS)
+def test_a_chat_reads_only_what_is_new(model: str, layout: str, request: pytest.FixtureRequest) -> None:
+    driver = make(model, layout, request)
     prompt = SYSTEM
     for number in range(4):
         prompt = (*prompt, *turn(number))

@@ -70,7 +70,11 @@ def probe(path: Path, kind: str = "decoder") -> dict[str, Any]:
     return result
 
 
-@pytest.mark.parametrize("fixture", ["tiny_llama", "tiny_llama_bpe", "tiny_gemma3", "tiny_mamba", "tiny_jamba"])
+DECODERS = ["tiny_llama", "tiny_llama_bpe", "tiny_gemma3", "tiny_mamba", "tiny_rwkv6", "tiny_rwkv7"]
+DECODERS += ["tiny_jamba", "tiny_granite_hybrid", "tiny_lfm2"]
+
+
+@pytest.mark.parametrize("fixture", DECODERS)
 def test_a_decoder_loads_and_decodes_with_a_clear_best_token(fixture: str, request: pytest.FixtureRequest) -> None:
     path: Path = request.getfixturevalue(fixture)
     seen = probe(path)

@@ -2,9 +2,10 @@
 
 from tests.tiny.attention import write_gemma3, write_llama
 from tests.tiny.encoder import write_bert
-from tests.tiny.hybrid import write_jamba
+from tests.tiny.hybrid import write_granite_hybrid, write_jamba, write_lfm2
 from tests.tiny.lora import write_control_vector, write_lora
 from tests.tiny.recurrent import write_mamba
+from tests.tiny.rwkv import write_rwkv6, write_rwkv7
 from tests.tiny.vocab import CHATML, Vocab, bpe_vocab, spm_vocab, wpm_vocab
 
 __all__ = [
@@ -16,8 +17,12 @@ __all__ = [
     "write_bert",
     "write_control_vector",
     "write_gemma3",
+    "write_granite_hybrid",
     "write_jamba",
+    "write_lfm2",
     "write_llama",
     "write_lora",
     "write_mamba",
+    "write_rwkv6",
+    "write_rwkv7",
 ]

@@ -70,3 +70,16 @@ def mamba_block(file: WeightFile, block: str, n_embd: int, n_inner: int, n_state
     file.exact(block + "ssm_a", decay)
     file.vector(block + "ssm_d", n_inner, mean=1.0)
     file.matrix(block + "ssm_out.weight", n_inner, n_embd)
+
+
+def mamba2_block(file: WeightFile, block: str, n_embd: int, n_inner: int, n_state: int, n_conv: int, n_head: int) -> None:
+    """What a mamba2 layer of one group has beside its norm."""
+    n_mixed = n_inner + 2 * n_state
+    file.matrix(block + "ssm_in.weight", n_embd, n_inner + n_mixed + n_head)
+    file.normal(block + "ssm_conv1d.weight", (n_mixed, n_conv), size=n_conv**-0.5)
+    file.vector(block + "ssm_conv1d.bias", n_mixed)
+    file.vector(block + "ssm_dt.bias", n_head, mean=-2.0)
+    file.exact(block + "ssm_a", -np.arange(1, n_head + 1, dtype=np.float32).reshape(n_head, 1))
+    file.normal(block + "ssm_d", (n_head, 1), size=1.0)
+    file.exact(block + "ssm_norm.weight", np.ones((1, n_inner), np.float32))
+    file.matrix(block + "ssm_out.weight", n_inner, n_embd)
