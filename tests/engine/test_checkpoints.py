@@ -15,14 +15,14 @@ KINDS = [(model, layout) for model in ("tiny_gemma3", "tiny_rwkv7", "tiny_jamba"
 OTHERS = [("tiny_mamba", "unified"), ("tiny_rwkv6", "split"), ("tiny_granite_hybrid", "split"), ("tiny_lfm2", "unified")]
 
 
-def make(model: str, layout: str, request: pytest.FixtureRequest) -> Driver:
+def make(request: pytest.FixtureRequest, model: str, layout: str) -> Driver:
     path: Path = request.getfixturevalue(model)
     return Driver(path, layout=layout, n_ctx=1024)
 
 
 @pytest.fixture(params=KINDS)
 def driver(request: pytest.FixtureRequest) -> Driver:
-    return make(*request.param, request)
+    return make(request, *request.param)
 
 
 def turn(number: int) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ def turn(number: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(("model", "layout"), KINDS + OTHERS)
 def test_a_chat_reads_only_what_is_new(model: str, layout: str, request: pytest.FixtureRequest) -> None:
-    driver = make(model, layout, request)
+    driver = make(request, model, layout)
     prompt = SYSTEM
     for number in range(4):
         prompt = (*prompt, *turn(number))
