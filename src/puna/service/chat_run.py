@@ -147,7 +147,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     asked = TurnRequest(
         tools=tools,
         choice=turn.choice.mode if tools else "none",
-        parallel=turn.parallel,
+        parallel=turn.several_calls,
         prompt=rendered.text,
         continues=last.role == "assistant" and bool(last.text) and rendered.text.endswith(last.text),
         answer=answer,

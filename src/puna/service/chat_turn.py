@@ -61,8 +61,8 @@ class ChatTurn(msgspec.Struct, frozen=True, kw_only=True):
     conversation: Conversation
     """With all the tools there are."""
     choice: ToolChoice = ToolChoice()
-    parallel: bool = True
-    """Whether there may be more than one call."""
+    parallel: bool | None = None
+    """Whether there may be more than one call; None: unless it is settled which one tool is called."""
     parse_calls: bool = True
     """Whether calls are told from the answer; if not, they are text as the model wrote it."""
     reasoning: ReasoningOptions = ReasoningOptions()
@@ -72,3 +72,12 @@ class ChatTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The field that a complaint about the constraint should name."""
     tools_field: str = "tools"
     """The field that a complaint about the tools should name."""
+
+    @property
+    def several_calls(self) -> bool:
+        """Whether there may be more than one call.
+
+        Who names a tool waits for one call of it. A model that is free to begin another, and is weak, may never end.
+        """
+        settled = self.choice.mode == "required" and self.choice.names is not None and len(self.choice.names) == 1
+        return self.parallel if self.parallel is not None else not settled

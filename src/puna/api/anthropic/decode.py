@@ -77,14 +77,15 @@ def _tools(tools: list[Any] | None) -> tuple[Tool, ...]:
         raise InvalidRequest(error.message.replace(".parameters", ".input_schema"), param=error.param) from error
 
 
-def _choice(value: Any) -> tuple[ToolChoice, bool]:
-    """Which tools may be called, and whether more than one at once."""
+def _choice(value: Any) -> tuple[ToolChoice, bool | None]:
+    """Which tools may be called, and whether several at once, if that is said."""
     if value is None:
-        return ToolChoice(), True
+        return ToolChoice(), None
     kind = value.get("type") if isinstance(value, dict) else None
     if kind not in ("auto", "any", "tool", "none"):
         _refuse("tool_choice.type", "'auto', 'any', 'tool' or 'none' is expected")
-    parallel = value.get("disable_parallel_tool_use") is not True
+    disabled = value.get("disable_parallel_tool_use")
+    parallel = None if disabled is None else disabled is not True
     if kind == "tool":
         name = value.get("name")
         if not isinstance(name, str):

@@ -74,7 +74,7 @@ def decode_chat(service: Service, body: ChatCompletionRequest) -> tuple[ChatTurn
     turn = ChatTurn(
         conversation=decode_conversation(body),
         choice=decode_tool_choice(body),
-        parallel=body.parallel_tool_calls is not False and not legacy,
+        parallel=False if legacy else body.parallel_tool_calls,
         parse_calls=body.parse_tool_calls is not False,
         reasoning=decode_reasoning(body, service.settings),
         params=decoded.params,

@@ -87,7 +87,7 @@ def _turn(
             messages=messages, tools=tools, add_generation_prompt=True, kwargs=body.chat_template_kwargs or {}
         ),
         choice=_choice(body.tool_choice),
-        parallel=body.parallel_tool_calls is not False,
+        parallel=body.parallel_tool_calls,
         reasoning=_reasoning(body, settings),
         params=params,
         answer_field=answer_field,
