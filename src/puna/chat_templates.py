@@ -101,6 +101,9 @@ BUILT_IN: dict[str, str] = {
     "phi3": _turns(f"<|{ROLE}|>\n{TEXT}<|end|>\n", "<|assistant|>\n"),
     "phi4": _turns(f"<|im_start|>{ROLE}<|im_sep|>{TEXT}<|im_end|>", "<|im_start|>assistant<|im_sep|>"),
     "plain": _turns("{{ message.role | capitalize }}: " + f"{TRIMMED}\n", "Assistant:"),
+    "rwkv-world": _turns(
+        _roles(f"System: {TRIMMED}\n\n", f"User: {TRIMMED}\n\n", f"Assistant: {TRIMMED}\n\n"), "Assistant:"
+    ),
     "vicuna": _turns(_roles(f"{TEXT}\n\n", f"USER: {TEXT}\n", f"ASSISTANT: {TEXT}</s>\n"), "ASSISTANT:"),
     "vicuna-orca": _turns(_roles(f"SYSTEM: {TEXT}\n", f"USER: {TEXT}\n", f"ASSISTANT: {TEXT}</s>\n"), "ASSISTANT:"),
     "zephyr": _turns(f"<|{ROLE}|>\n{TEXT}<|endoftext|>\n", "<|assistant|>\n"),

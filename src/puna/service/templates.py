@@ -29,7 +29,8 @@ class Templates:
         self._tokenizer = tokenizer
         self._settings = settings
         check_kwargs(settings.chat_template_kwargs)
-        self.default = ChatRenderer(tokenizer, settings.chat_template or facts.chat_template)
+        own = BUILT_IN.get(facts.chat_template or "", facts.chat_template)  # RWKV's files bring the name of one
+        self.default = ChatRenderer(tokenizer, settings.chat_template or own)
         """For conversations that need no other."""
         self.variants = {} if settings.chat_template else facts.chat_template_variants
         """The model's further templates by name."""

@@ -140,3 +140,11 @@ async def test_props_show_both_templates() -> None:
     assert (props["chat_template"], props["chat_template_tool_use"]) == (OWN, WITH_TOOLS)
     async with client(engine(), chat_template=BUILT_IN["chatml"]) as http:
         assert "chat_template_tool_use" not in (await http.get("/props")).json()
+
+
+async def test_a_model_that_brings_only_a_name() -> None:
+    fake = FakeEngine()
+    fake.facts = msgspec.structs.replace(FACTS, chat_template="rwkv-world")
+    async with client(fake) as http:
+        reply = await http.post("/apply-template", json={"messages": HI})
+    assert reply.json() == {"prompt": "User: hi\n\nAssistant:"}
