@@ -12,6 +12,7 @@ from puna.types import (
     EngineStats,
     FimTokens,
     Generation,
+    Media,
     ModelFacts,
     SlotAction,
     SlotOutcome,
@@ -222,7 +223,13 @@ class FakeEngine:
         self.actions.append((action, slot, path))
         return self.outcome
 
-    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> FakeVectors:
+    def embed(
+        self,
+        inputs: Sequence[Sequence[int]],
+        *,
+        lora: Sequence[tuple[int, float]] = (),
+        media: Sequence[Sequence[Media]] = (),
+    ) -> FakeVectors:
         self.embedded_with.append(tuple(lora))
         self.embedded.append([list(tokens) for tokens in inputs])
         return FakeVectors([self.vector(list(tokens)) for tokens in inputs])

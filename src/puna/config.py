@@ -83,6 +83,17 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How token vectors become one; `auto` for what the model file says."""
     attention: Literal["auto", "causal", "non-causal"] = "auto"
     """What a token sees of the others while inputs are embedded."""
+    mmproj: str = ""
+    """Path of the GGUF file that turns pictures or sound into what the model reads; empty for one beside the model."""
+    mmproj_auto: bool = True
+    """Whether a projector beside the model's file is used when none is named."""
+    mmproj_offload: bool = True
+    """Whether the projector runs on an accelerator, where the build has one."""
+    image_min_tokens: int = 0
+    """Fewest tokens of a picture, for models that take any size; 0 for what the projector says."""
+    image_max_tokens: int = 0
+    media_cache: int = -1
+    """Bytes of host memory for encoded pictures and sounds; -1 for a share of the machine's memory, 0 for none."""
     verbose: bool = False
     """Let the engine log everything it says."""
 

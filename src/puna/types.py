@@ -10,6 +10,10 @@ from typing import Literal
 
 import msgspec
 
+from puna.counters import EngineStats as EngineStats
+from puna.media import MEDIA as MEDIA
+from puna.media import Media as Media
+from puna.media import MediaFacts as MediaFacts
 from puna.pooling import PoolingFacts
 from puna.speculation import Speculation
 from puna.tuning import Tuning
@@ -134,7 +138,9 @@ class Generation(msgspec.Struct, frozen=True, kw_only=True):
     """One sequence to generate: what the service asks of a worker's client."""
 
     prompt: tuple[int, ...]
-    """Token ids, at least one."""
+    """Token ids, at least one, and `MEDIA` where a picture or a sound stands."""
+    media: tuple[Media, ...] = ()
+    """What stands there, in order."""
     sampling: Sampling = Sampling()
     max_tokens: int = -1
     """-1 until the end of the context; 0 evaluates the prompt into the cache and produces nothing."""
@@ -301,6 +307,8 @@ class ModelFacts(PoolingFacts, frozen=True, kw_only=True):
     tuning: Tuning | None = None
     chat_template_variants: dict[str, str] = msgspec.field(default_factory=dict)
     """Further Jinja templates of the model by name; `tool_use` is for conversations with tools."""
+    media: MediaFacts | None = None
+    """None for a model that takes text only."""
 
 
 class SlotState(msgspec.Struct, frozen=True, kw_only=True):
@@ -336,60 +344,3 @@ class SlotOutcome(msgspec.Struct, frozen=True, kw_only=True):
     n_bytes: int = 0
     """Of the file."""
     ms: float = 0.0
-
-
-class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Counters and gauges of one worker since its start."""
-
-    n_running: int = 0
-    n_waiting: int = 0
-    cells_used: int = 0
-    """Tokens that running sequences hold in the context."""
-    cache_bytes: int = 0
-    """Host memory that resting prompts take."""
-    cache_limit: int = 0
-    """What they may take at most."""
-    cache_entries: int = 0
-    """Ranges of tokens, or checkpoints, that can fall out one by one."""
-    cache_hits: int = 0
-    """Times that a part of a prompt was found in host memory or copied from a running request."""
-    cache_copies: int = 0
-    """Those of them that were copies."""
-    cache_tokens: int = 0
-    """Prompt tokens that did not have to be read again."""
-    cache_moved: int = 0
-    """Those of them that were moved from another place."""
-    cache_checkpoints: int = 0
-    """Checkpoints that were taken while prompts were read."""
-    cache_evictions: int = 0
-    disk_bytes: int = 0
-    """What this model's files in the cache folder take."""
-    disk_entries: int = 0
-    disk_hits: int = 0
-    """Requests that found a part of their prompt on disk."""
-    disk_writes: int = 0
-    disk_evictions: int = 0
-    """Files that were deleted to make room."""
-    disk_bad: int = 0
-    """Files that were damaged, and deleted."""
-    disk_lost: int = 0
-    """Prompts that could not be written, or not as fast as they came."""
-    n_decode: int = 0
-    """Calls of the engine's decode."""
-    n_busy_slots: int = 0
-    """Sum over decode calls of the sequences that took part."""
-    prompt_tokens: int = 0
-    prompt_ms: float = 0.0
-    predicted_tokens: int = 0
-    predicted_ms: float = 0.0
-    n_tokens_max: int = 0
-    """Most tokens any sequence has held."""
-    drafted: tuple[int, ...] = ()
-    """Drafted tokens by their place in the draft."""
-    draft_accepted: tuple[int, ...] = ()
-    n_pooling: int = 0
-    """Requests whose inputs are being, or wait to be, embedded or ranked."""
-    pooled_inputs: int = 0
-    """Inputs that were embedded or ranked."""
-    pooled_tokens: int = 0
-    pooled_ms: float = 0.0

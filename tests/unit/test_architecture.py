@@ -15,13 +15,13 @@ LONGEST = 400
 BASE = frozenset(
     {
         *("errors", "types", "outline", "chat_templates", "config", "log", "machine", "gguf", "pooling", "tuning"),
-        *("calibration_file", "speculation"),
+        *("calibration_file", "speculation", "media", "counters"),
     }
 )
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "errors": frozenset(),
-    "types": frozenset({"errors", "pooling", "tuning", "speculation"}),
+    "types": frozenset({"errors", "pooling", "tuning", "speculation", "media", "counters"}),
     "outline": frozenset({"errors", "types"}),
     "chat_templates": frozenset(),
     "config": frozenset({"errors", "types", "speculation"}),
@@ -31,6 +31,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "pooling": frozenset(),
     "tuning": frozenset(),
     "speculation": frozenset(),
+    "media": frozenset(),
+    "counters": frozenset(),
     "calibration_file": frozenset({"tuning", "config", "machine"}),
     "settings": BASE,
     "llama": BASE,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from puna.client.text import TextStream
-from puna.errors import InvalidRequest, PunaError, ServerFault
+from puna.errors import ContextExceeded, InvalidRequest, PunaError, ServerFault
 from puna.ipc.frames import Output, Submit
 from puna.types import Chunk, Generation, Progress, StopType, Timings, TokenProb
 
@@ -53,6 +53,8 @@ class Assembly:
         self._truncated = False
         self._processed = -1
         """Prompt tokens of the last progress that was reported."""
+        self._n_prompt = len(generation.prompt)
+        """Tokens of the prompt, with all that its media take once a worker has said so."""
         self._scored = 0
         """Prompt probabilities that were passed on, by whatever worker."""
         self._rescored = 0
@@ -66,7 +68,13 @@ class Assembly:
     @property
     def length(self) -> int:
         """Tokens so far, the prompt included."""
-        return len(self.generation.prompt) + len(self.produced)
+        return self._n_prompt + len(self.produced)
+
+    def drop_media(self) -> None:
+        """Forget pictures and sounds: it is over, and nobody will send them again."""
+        if self.generation.media:
+            media = tuple(msgspec.structs.replace(one, data=b"") for one in self.generation.media)
+            self.generation = msgspec.structs.replace(self.generation, media=media)
 
     def fits(self, n_ctx: int) -> bool:
         """Whether it may get further tokens, so that a new worker has something to do for it."""
@@ -88,6 +96,7 @@ class Assembly:
         self._slot = output.slot if output.slot >= 0 else self._slot
         if output.timings is not None:
             self._stated = output.timings
+            self._n_prompt = output.timings.cache_n + output.timings.prompt_n
         self._truncated |= output.truncated
         self._drafted += output.drafted
         self._draft_accepted += output.draft_accepted
@@ -98,13 +107,18 @@ class Assembly:
         text = self._take(output)
         if output.end == "error":
             chunks += self._some(text + self._text.finish())
-            self.fail(InvalidRequest(output.error) if output.error_kind == "invalid" else ServerFault(output.error))
+            self.fail(self._error(output))
             return chunks
         if output.end != "none" or self.stopped:
             chunks.append(self._last(text, output.end, output.timings))
         else:
             chunks += self._some(text)
         return chunks
+
+    def _error(self, output: Output) -> PunaError:
+        if output.error_kind == "length":
+            return ContextExceeded(*output.lengths)
+        return InvalidRequest(output.error) if output.error_kind == "invalid" else ServerFault(output.error)
 
     def limit(self) -> Chunk:
         """End it because it has all its tokens."""

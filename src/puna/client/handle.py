@@ -22,7 +22,7 @@ from puna.errors import PunaError, QueueFull, RequestKilledEngine, ServerFault, 
 from puna.ipc.channel import FrameError
 from puna.ipc.frames import Abort, EndThinking, Output, Pooled, SlotDone, Step
 from puna.log import logger
-from puna.types import EngineStats, Generation, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
+from puna.types import EngineStats, Generation, Media, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
 
 RETRY_FAILED = 5
 """Seconds after which a model that could not be loaded may have been."""
@@ -153,13 +153,20 @@ class EngineClient(Generic[T]):
         id = self._begin(request)
         return Stream(id, request.feed, partial(self._abort, id), partial(self._end_thinking, id))
 
-    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> Vectors:
+    def embed(
+        self,
+        inputs: Sequence[Sequence[int]],
+        *,
+        lora: Sequence[tuple[int, float]] = (),
+        media: Sequence[Sequence[Media]] = (),
+    ) -> Vectors:
         """Admit token ids to be made into vectors, or scored, all of them together, with these adapters (id, scale).
 
-        Raises as `generate` does; what is wrong with an input is said with its number.
+        `media` is nothing, or what each input has at its `MEDIA`. Raises as `generate` does; what is wrong with an input is
+        said with its number.
         """
-        admission.check_inputs(inputs, lora, self._admit())
-        request = EmbeddingRequest(inputs, lora)
+        admission.check_inputs(inputs, lora, self._admit(), media)
+        request = EmbeddingRequest(inputs, lora, media)
         return Vectors(request, partial(self._abort, self._begin(request)))
 
     def _begin(self, request: GenerationRequest | EmbeddingRequest) -> int:

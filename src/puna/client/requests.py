@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from puna.client.assembly import Assembly
 from puna.client.stream import Feed
-from puna.errors import PunaError, ServerFault
+from puna.errors import InvalidRequest, PunaError, ServerFault
 from puna.ipc.frames import Embed, Pooled, Submit
-from puna.types import ModelFacts
+from puna.types import Media, ModelFacts
 
 
 class GenerationRequest:
@@ -31,14 +31,20 @@ class GenerationRequest:
 
     def close(self, error: PunaError | None) -> None:
         """It has ended."""
+        self.assembly.drop_media()
         self.feed.close(error)
 
 
 class EmbeddingRequest:
     """Inputs that become vectors, in any order."""
 
-    def __init__(self, inputs: Sequence[Sequence[int]], lora: Sequence[tuple[int, float]] = ()) -> None:
-        """`lora` are (adapter id, scale) pairs."""
+    def __init__(
+        self,
+        inputs: Sequence[Sequence[int]],
+        lora: Sequence[tuple[int, float]] = (),
+        media: Sequence[Sequence[Media]] = (),
+    ) -> None:
+        """`lora` are (adapter id, scale) pairs; `media` is nothing, or what each input has at its `MEDIA`."""
         self.began = time.monotonic()
         self.vectors: list[bytes | None] = [None] * len(inputs)
         """What each input became, as 32-bit floats; None until it is there."""
@@ -48,6 +54,7 @@ class EmbeddingRequest:
         self.feed = Feed()
         """Closed when it has ended."""
         self._lora = tuple(lora)
+        self._media = [tuple(one) for one in media]
         self._inputs = [array("i", tokens).tobytes() for tokens in inputs]
         self._parts: dict[int, list[bytes]] = {}
         self._left = len(inputs)
@@ -61,12 +68,13 @@ class EmbeddingRequest:
         """What starts it, or goes on with the inputs that are not done."""
         self._parts.clear()
         left = tuple(index for index, vector in enumerate(self.vectors) if vector is None)
-        return Embed(id=id, inputs=tuple(self._inputs[index] for index in left), indices=left, lora=self._lora)
+        media = tuple(self._media[index] for index in left) if any(self._media) else ()
+        return Embed(id=id, inputs=tuple(self._inputs[index] for index in left), indices=left, lora=self._lora, media=media)
 
     def take(self, pooled: Pooled) -> None:
         """Take what a step brought."""
         if pooled.error:
-            self.error = ServerFault(pooled.error)
+            self.error = InvalidRequest(pooled.error) if pooled.error_kind == "invalid" else ServerFault(pooled.error)
             return
         for index, vector in zip(pooled.indices, pooled.vectors, strict=True):
             if pooled.part:

@@ -70,6 +70,8 @@ def assemble(
     """
     library.start(verbose=settings.verbose)
     check_adapters(settings)
+    if settings.mmproj:
+        raise StartupError("pictures and sound are not there yet; leave out --mmproj")
     model = Model(
         settings.model,
         n_gpu_layers=settings.n_gpu_layers,

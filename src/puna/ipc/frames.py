@@ -15,6 +15,7 @@ from puna.tuning import Tuning
 from puna.types import (
     EngineStats,
     Generation,
+    Media,
     ModelFacts,
     Progress,
     SlotAction,
@@ -60,6 +61,8 @@ class Embed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The number of each within the request: after a crash only those without an answer are sent again."""
     lora: tuple[tuple[int, float], ...] = ()
     """(adapter id, scale) pairs of the adapters that take part, by id."""
+    media: tuple[tuple[Media, ...], ...] = ()
+    """What stands at the `MEDIA` of each input; nothing at all where no input has any."""
 
 
 class Abort(msgspec.Struct, frozen=True, tag=True):
@@ -122,8 +125,11 @@ class Output(msgspec.Struct, frozen=True, tag=True, kw_only=True, omit_defaults=
     """Why it ended; `none` while it goes on."""
     error: str = ""
     """For an end of `error`: what happened, fit for the client."""
-    error_kind: Literal["invalid", "fault"] = "fault"
-    """Whether the caller (`invalid`, a bad grammar for instance) or the server is to blame."""
+    error_kind: Literal["invalid", "length", "fault"] = "fault"
+    """Whether the caller (`invalid`, a bad grammar for instance) or the server is to blame. `length`: the prompt turned out too
+    long, with all that its media take."""
+    lengths: tuple[int, int] = (0, 0)
+    """For an error of `length`: the prompt's tokens, and how many there may be."""
     progress: Progress | None = None
     prompt_probs: tuple[TokenProb, ...] = ()
     """Probabilities of further prompt tokens, the second one first: nothing comes before a prompt's first token."""
@@ -149,6 +155,7 @@ class Pooled(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """Whether more vectors of the same input follow."""
     error: str = ""
     """Why the request failed as a whole; nothing follows."""
+    error_kind: Literal["invalid", "fault"] = "fault"
 
 
 class Step(msgspec.Struct, frozen=True, tag=True):

@@ -9,7 +9,10 @@ from typing import Any
 
 from puna.errors import InvalidRequest
 from puna.llama.library import C
-from puna.types import FimTokens
+from puna.types import MEDIA, FimTokens
+
+MEDIA_TEXT = b"<__media__>"
+"""What stands for a picture or a sound in the text of a prompt."""
 
 INT32_MAX = 2**31 - 1
 
@@ -88,9 +91,13 @@ class Vocab:
         return buffer.raw[:n]
 
     def detokenize(self, tokens: Sequence[int]) -> str:
-        """The text of `tokens`, control tokens included as their texts. Raises `InvalidRequest` for unknown ids."""
-        self.check(tokens)
-        return b"".join(self.piece(token, special=True) for token in tokens).decode("utf-8", "replace")
+        """The text of `tokens`, control tokens included as their texts, and `MEDIA_TEXT` for each `MEDIA`.
+
+        Raises `InvalidRequest` for unknown ids.
+        """
+        self.check(token for token in tokens if token != MEDIA)
+        pieces = (MEDIA_TEXT if token == MEDIA else self.piece(token, special=True) for token in tokens)
+        return b"".join(pieces).decode("utf-8", "replace")
 
     def check(self, tokens: Iterable[int], *, param: str | None = None) -> None:
         """Raise `InvalidRequest` unless every id is in the vocabulary."""

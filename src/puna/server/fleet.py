@@ -20,7 +20,7 @@ from puna.models.probe import jobs
 from puna.server.served import ServedModel
 from puna.service.ports import Stream, Tokenizer, Vectors
 from puna.settings import Loaded, read_catalogue, variant
-from puna.types import EngineStats, Generation, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
+from puna.types import EngineStats, Generation, Media, ModelFacts, SlotAction, SlotOutcome, SlotState, SlotTask
 
 SHARE = 0.75
 """Of the memory that is free at the start, what models may take unless told otherwise."""
@@ -177,7 +177,13 @@ class Fleet:
     def generate(self, generation: Generation, *, every_token: bool = False) -> Stream:
         raise Unavailable("the request is about no model")
 
-    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> Vectors:
+    def embed(
+        self,
+        inputs: Sequence[Sequence[int]],
+        *,
+        lora: Sequence[tuple[int, float]] = (),
+        media: Sequence[Sequence[Media]] = (),
+    ) -> Vectors:
         raise Unavailable("the request is about no model")
 
     def slot_task(self, slot: int) -> SlotTask | None:

@@ -52,7 +52,9 @@ class Answer:
 
     @property
     def n_prompt(self) -> int:
-        return len(self.generation.prompt)
+        """Tokens of the prompt; what its media take is known from the first figures on."""
+        n_read = self.timings.cache_n + self.timings.prompt_n if self.generation.media else 0
+        return n_read or len(self.generation.prompt)
 
     @property
     def n_predicted(self) -> int:

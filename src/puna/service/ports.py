@@ -10,6 +10,7 @@ from puna.types import (
     EngineStats,
     FimTokens,
     Generation,
+    Media,
     ModelFacts,
     SlotAction,
     SlotOutcome,
@@ -148,7 +149,13 @@ class Engine(Protocol):
         """
         ...
 
-    def embed(self, inputs: Sequence[Sequence[int]], *, lora: Sequence[tuple[int, float]] = ()) -> Vectors:
+    def embed(
+        self,
+        inputs: Sequence[Sequence[int]],
+        *,
+        lora: Sequence[tuple[int, float]] = (),
+        media: Sequence[Sequence[Media]] = (),
+    ) -> Vectors:
         """Admit token ids to be made into vectors or scores with these adapters (id, scale), or raise as `generate` does."""
         ...
 

@@ -19,6 +19,7 @@ from puna.settings.adapters import ADAPTER_OPTIONS
 from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
 from puna.settings.drafts import DRAFT_OPTIONS
+from puna.settings.media import MEDIA_OPTIONS
 from puna.settings.models import MODELS_OPTIONS
 from puna.settings.option import Given
 from puna.settings.pooling import POOLING_OPTIONS
@@ -31,6 +32,7 @@ from puna.settings.values import LISTS, Value
 OPTIONS = (
     *MODEL_OPTIONS,
     *PRESET_OPTIONS,
+    *MEDIA_OPTIONS,
     *CHAT_OPTIONS,
     *ADAPTER_OPTIONS,
     *ENGINE_OPTIONS,
@@ -96,8 +98,8 @@ def variant(loaded: Loaded, given: Iterable[Given]) -> Settings:
 
 OF_ONE_MODEL = frozenset([
     "engine.model", "server.alias", "engine.lora", "engine.lora_init_without_apply", "engine.control_vectors",
-    "engine.control_vector_layers", "engine.embeddings", "engine.reranking", "engine.pooling", "engine.attention",
-    "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
+    "engine.control_vector_layers", "engine.mmproj", "engine.embeddings", "engine.reranking", "engine.pooling",
+    "engine.attention", "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
 ])  # fmt: skip
 """Targets that other models do not inherit."""
 

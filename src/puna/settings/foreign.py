@@ -31,7 +31,6 @@ def _unsupported(flags: str, values: int, advice: str) -> Foreign:
 ONE_DEVICE = "puna runs a model on one device; leave the flag out"
 NO_DRAFT = "there are no drafts of this kind; leave the flag out, answers are the same without; see --spec-type"
 NO_DOWNLOAD = "puna does not download models yet; fetch the file yourself and pass -m FILE"
-NO_MEDIA = "images and audio are not there yet; leave the flag out to serve text"
 IN_REQUEST = "send it as a field of the request instead"
 NO_THREAD_PLACING = "use taskset or numactl to place the process, or -t to limit its threads"
 NO_UI = "there is no web page to serve or to configure; the interactive API page is at /docs"
@@ -47,7 +46,6 @@ HARMLESS = (
     _harmless("--no-perf"),
     _harmless("--no-webui --no-ui"),
     _harmless("--cache-idle-slots --clear-idle"),
-    _harmless("--no-mmproj --no-mmproj-auto"),
     _harmless("--escape -e --no-escape"),
     _harmless("--special -sp"),
     _harmless("--check-tensors", advice="tensors are not checked one by one; `puna doctor` checks the file's size"),
@@ -67,9 +65,10 @@ HARMLESS = (
 )
 
 UNSUPPORTED = (
-    _unsupported("--mmproj -mm --mmproj-url -mmu --mmproj-device -mmdev --media-path", 1, NO_MEDIA),
-    _unsupported("--image --audio --video --image-min-tokens --image-max-tokens --mtmd-batch-max-tokens", 1, NO_MEDIA),
-    _unsupported("--mmproj-auto --mmproj-offload --no-mmproj-offload", 0, NO_MEDIA),
+    _unsupported("--mmproj-url -mmu", 1, NO_DOWNLOAD),
+    _unsupported("--mmproj-device -mmdev", 1, ONE_DEVICE),
+    _unsupported("--image --audio --video --media-path", 1, "send pictures and sounds in the request"),
+    _unsupported("--mtmd-batch-max-tokens", 1, "pictures and sounds are encoded one by one; leave the flag out"),
     _unsupported("--model-draft -md --spec-draft-model --hf-repo-draft -hfd -hfrd --spec-draft-hf", 1, NO_DRAFT),
     _unsupported("--draft-p-split --spec-draft-p-split", 1, NO_DRAFT),
     _unsupported("--gpu-layers-draft -ngld --n-gpu-layers-draft --spec-draft-ngl --device-draft -devd", 1, NO_DRAFT),

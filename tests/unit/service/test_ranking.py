@@ -72,4 +72,4 @@ def test_every_field_reaches_the_generation() -> None:
     values = msgspec.structs.asdict(params)
     for name in set(values) & set(generation.__struct_fields__) - {"sampling"}:
         assert getattr(generation, name) == values[name], name
-    assert set(generation.__struct_fields__) - set(values) == {"prompt"}
+    assert set(generation.__struct_fields__) - set(values) == {"prompt", "media"}

@@ -247,7 +247,7 @@ def test_a_bad_flag_is_named(line: str, expected: str) -> None:
 def test_a_bad_variable_is_named() -> None:
     assert message("", {"LLAMA_ARG_PORT": "x"}) == "LLAMA_ARG_PORT: 'x' is not a whole number"
     assert message("", {"PUNA_LAYOUT": "x"}) == "PUNA_LAYOUT: 'x' is not one of auto, unified, split"
-    assert message("", {"LLAMA_ARG_MMPROJ": "p.gguf"}).startswith("LLAMA_ARG_MMPROJ is known from llama.cpp's server")
+    assert message("", {"LLAMA_ARG_MMPROJ_URL": "p"}).startswith("LLAMA_ARG_MMPROJ_URL is known from llama.cpp's server")
 
 
 @pytest.mark.parametrize(
