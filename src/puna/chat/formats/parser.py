@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from puna.chat.events import Event
 from puna.chat.formats.description import Description, Reader, Thinking
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.ids import new_call_id
 from puna.chat.formats.plan import Tool
-from puna.chat.formats.scanner import Scanner, marks_of
+from puna.chat.formats.scanner import marks_of
+from puna.chat.formats.stepped import SteppedParser
 
 _DISTINCT = 4
 """Characters that a closing mark has at least, to be left out of text where it closes nothing."""
 
-State = Callable[[], bool]
-"""Takes what it can, and says whether there is more to do with what is there."""
 
-
-class TurnParser:
+class TurnParser(SteppedParser):
     """One answer's parser. It is always in one of a few states, each of them a method."""
 
     def __init__(
@@ -39,10 +36,9 @@ class TurnParser:
         self._calls = description.calls if calls else None
         self._tools = tools
         self._separate = separate
-        self._scanner = Scanner()
         trim = self._calls is not None or (separate and description.thinking is not None)
         silent = self._calls.silent if self._calls else ()
-        self._out = Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim, silent=silent)
+        super().__init__(Emitter(self._calls.new_id if self._calls else new_call_id, trim=trim, silent=silent))
         if trim and not begun and (closed or description.before):
             self._out.end_of_thought()  # blanks that come first belong to the format
 
@@ -77,37 +73,16 @@ class TurnParser:
         self._in_section = False
         self._n_before = 0
         """Calls before the one that is being read."""
-        self._state: State = self._text if begun else self._start
+        self._state = self._text if begun else self._start
         if open or (thinking.always and not closed and not begun):
             self._state = self._thought if open else self._unopened
 
-    def feed(self, text: str) -> list[Event]:
-        """Events that are certain after the next piece."""
-        self._scanner.feed(text)
-        self._run()
-        return self._out.take()
-
-    def finish(self, *, cut: bool = False) -> list[Event]:
-        """The rest. `cut` is whether anything but the model itself ended the output."""
-        self._scanner.end(cut=cut)
-        self._run()
-        self._end_unread(cut=cut)
-        self._out.finish(trim=self._ends_blank)
-        return self._out.take()
-
-    def _end_unread(self, *, cut: bool) -> None:
+    def _end(self, *, cut: bool) -> None:
         """What may have become a call without a mark is text, unless it was cut off."""
         reads = self._state == self._call and self._out.n_begun == self._n_before
         if not cut and (self._lead or (reads and self._bare)):
             self._out.text(self._lead + (self._reader.held if reads and self._reader else ""))
-
-    def _run(self) -> None:
-        while self._state():
-            pass
-
-    def _go(self, state: State) -> bool:
-        self._state = state
-        return True
+        self._out.finish(trim=self._ends_blank)
 
     # Thoughts
 

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from puna.chat.formats.arguments import Kind, json_part, kind_of_schema, resolved
 from puna.chat.formats.bodies.bare_string import bare_string, free_text
+from puna.chat.formats.bodies.stepped import MAX_NAME, SteppedReader
 from puna.chat.formats.bodies.tagged import as_json
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
@@ -20,9 +21,6 @@ from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Marks, Scanner, marks_of
 from puna.chat.formats.shapes import Shape, shape_of
 from puna.outline import Branch, Free, Node, Repeat, seq
-
-MAX_NAME = 256
-"""Most characters of a name."""
 
 
 @dataclass(frozen=True)
@@ -95,47 +93,25 @@ class _Level:
     n: int = 0
 
 
-class _ElementsReader:
+class _ElementsReader(SteppedReader):
     """Reads tags, and writes JSON as it goes. Strings are passed on as they come, numbers and the like when they are complete."""
 
     def __init__(self, body: Elements, tools: Sequence[Tool], closers: Sequence[str]) -> None:
+        super().__init__(body.name_begin.strip())
         self._body = body
         self._tools = tools
         self._closers = closers
-        self._begin, self._name_end, self._end = body.name_begin.strip(), body.name_end.strip(), body.end.strip()
+        self._name_end, self._end = body.name_end.strip(), body.end.strip()
         self._name_marks = marks_of(self._name_end, self._end, *closers)
         self._key_marks = marks_of(">")
         self._open = f"{body.tag}<"
         self._levels: list[_Level] = []
         self._root: Mapping[str, Any] = {}
-        self._taken: list[str] = []
-        self._length = 0
         self._key = ""
         self._close = ""
         self._schema: Any = None
         self._kind: Kind = "either"
         self._value: list[str] = []
-        self._step: Callable[[Scanner, Emitter], Verdict | None] = self._opening
-
-    @property
-    def held(self) -> str:
-        return "".join(self._taken)
-
-    def read(self, scanner: Scanner, out: Emitter) -> Verdict:
-        while True:
-            verdict = self._step(scanner, out)
-            if verdict is not None:
-                return verdict
-
-    def _opening(self, scanner: Scanner, out: Emitter) -> Verdict | None:
-        self._taken.append(scanner.space())
-        taken = scanner.take(self._begin)
-        if taken is None:
-            return "more"
-        if not taken:
-            return "broken"
-        self._step = self._name
-        return None
 
     def _name(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._name_marks, leave=True)

@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from puna.chat.formats.arguments import arguments
+from puna.chat.formats.bodies.stepped import MAX_NAME
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.json_text import JsonValue
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner
 from puna.outline import Node, Pattern, seq
-
-MAX_NAME = 256
-"""Most characters of a name or an id."""
 
 _OTHERS = frozenset({"type", "index"})
 

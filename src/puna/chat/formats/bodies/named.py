@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from puna.chat.formats.arguments import arguments
+from puna.chat.formats.bodies.stepped import MAX_NAME, SteppedReader
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.json_text import JsonValue
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner, marks_of
 from puna.outline import Node, seq
-
-MAX_NAME = 256
-"""Most characters of a name, with the id that may be part of it."""
 
 
 def spell_name(name: str) -> Node:
@@ -64,36 +62,14 @@ class Named:
         return _NamedReader(self, closers)
 
 
-class _NamedReader:
+class _NamedReader(SteppedReader):
     def __init__(self, body: Named, closers: Sequence[str]) -> None:
+        super().__init__(body.before.strip())
         self._body = body
-        self._before, self._behind, self._after = body.before.strip(), body.behind.strip(), body.after.strip()
+        self._behind, self._after = body.behind.strip(), body.after.strip()
         self._name_marks = marks_of(self._behind, "{", *closers)
         self._after_marks = marks_of(self._after)
-        self._taken: list[str] = []
-        self._length = 0
-        self._step: Callable[[Scanner, Emitter], Verdict | None] = self._opening
         self._value = JsonValue()
-
-    @property
-    def held(self) -> str:
-        return "".join(self._taken)
-
-    def read(self, scanner: Scanner, out: Emitter) -> Verdict:
-        while True:
-            verdict = self._step(scanner, out)
-            if verdict is not None:
-                return verdict
-
-    def _opening(self, scanner: Scanner, out: Emitter) -> Verdict | None:
-        self._taken.append(scanner.space())
-        taken = scanner.take(self._before)
-        if taken is None:
-            return "more"
-        if not taken:
-            return "broken"
-        self._step = self._name
-        return None
 
     def _name(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._name_marks, leave=True)

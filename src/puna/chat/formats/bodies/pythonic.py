@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 from puna.chat.formats.arguments import argument, kind_of, properties, required, schema_of
 from puna.chat.formats.bodies.python_value import PythonValue
+from puna.chat.formats.bodies.stepped import MAX_NAME
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner
 from puna.outline import Node, Repeat, alt, seq
-
-MAX_NAME = 256
-"""Most characters of a name."""
 
 _NAME = re.compile(r"[\w.-]+")
 _KEY = re.compile(r"\w+")

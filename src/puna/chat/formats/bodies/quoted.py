@@ -5,21 +5,19 @@ call:get_weather{city:<|"|>Paris<|"|>,days:2}
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from puna.chat.formats.arguments import arguments, json_part
 from puna.chat.formats.bodies.bare_string import bare_string, free_text
 from puna.chat.formats.bodies.quoted_value import QuotedValue
+from puna.chat.formats.bodies.stepped import MAX_NAME, SteppedReader
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner, marks_of
 from puna.chat.formats.shapes import Shape, shape_of
 from puna.outline import Node, Repeat, alt, seq
-
-MAX_NAME = 256
-"""Most characters of a name."""
 
 
 @dataclass(frozen=True)
@@ -79,34 +77,11 @@ class Quoted:
         return _QuotedReader(self, closers)
 
 
-class _QuotedReader:
+class _QuotedReader(SteppedReader):
     def __init__(self, body: Quoted, closers: Sequence[str]) -> None:
-        self._before = body.before.strip()
+        super().__init__(body.before.strip())
         self._marks = marks_of("{", *closers)
         self._value = QuotedValue(body.quote, closers)
-        self._taken: list[str] = []
-        self._length = 0
-        self._step: Callable[[Scanner, Emitter], Verdict | None] = self._opening
-
-    @property
-    def held(self) -> str:
-        return "".join(self._taken)
-
-    def read(self, scanner: Scanner, out: Emitter) -> Verdict:
-        while True:
-            verdict = self._step(scanner, out)
-            if verdict is not None:
-                return verdict
-
-    def _opening(self, scanner: Scanner, out: Emitter) -> Verdict | None:
-        self._taken.append(scanner.space())
-        taken = scanner.take(self._before)
-        if taken is None:
-            return "more"
-        if not taken:
-            return "broken"
-        self._step = self._name
-        return None
 
     def _name(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._marks, leave=True)

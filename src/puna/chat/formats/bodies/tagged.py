@@ -10,22 +10,20 @@ Paris
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from puna.chat.formats.arguments import JSON_TYPES, Kind, argument, kind_of, properties, required, resolved, types_of
 from puna.chat.formats.bodies.bare_string import bare_string, free_text
 from puna.chat.formats.bodies.python_value import python_as_json
+from puna.chat.formats.bodies.stepped import MAX_NAME, SteppedReader
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.json_text import JsonValue, escaped
 from puna.chat.formats.plan import Tool
 from puna.chat.formats.scanner import Scanner, marks_of
 from puna.outline import Branch, Free, Node, Repeat, alt, seq
-
-MAX_NAME = 256
-"""Most characters of a name."""
 
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 
@@ -127,12 +125,13 @@ def _tail(text: str) -> str:
     return text[len(text.rstrip()) :]
 
 
-class _TaggedReader:
+class _TaggedReader(SteppedReader):
     """Reads tags, and writes JSON as it goes. Strings are passed on as they come, all else when it is complete."""
 
     def __init__(self, body: Tagged, tools: Sequence[Tool], closers: Sequence[str]) -> None:
+        super().__init__(body.name_begin.strip())
         self._tools = tools
-        self._begin, self._name_end = body.name_begin.strip(), body.name_end.strip()
+        self._name_end = body.name_end.strip()
         self._key_begin, self._end = body.key_begin.strip(), body.end.strip()
         self._json_end = body.json_key_end.strip()
         inner = [self._key_begin, self._end, *closers]
@@ -147,8 +146,6 @@ class _TaggedReader:
         self._quote, self._unquote = body.quotes[0], marks_of(body.quotes[1])
         self._lead = "\n" if (body.value_begin or body.key_end).endswith("\n") else ""
         self._trail = "\n" if body.value_end.startswith("\n") else ""
-        self._taken: list[str] = []
-        self._length = 0
         self._tool: Tool | None = None
         self._n = 0
         self._key = ""
@@ -159,27 +156,6 @@ class _TaggedReader:
         """Whether nothing of the value has come."""
         self._line_end = ""
         """A line end that is the value's or the format's."""
-        self._step: Callable[[Scanner, Emitter], Verdict | None] = self._opening
-
-    @property
-    def held(self) -> str:
-        return "".join(self._taken)
-
-    def read(self, scanner: Scanner, out: Emitter) -> Verdict:
-        while True:
-            verdict = self._step(scanner, out)
-            if verdict is not None:
-                return verdict
-
-    def _opening(self, scanner: Scanner, out: Emitter) -> Verdict | None:
-        self._taken.append(scanner.space())
-        taken = scanner.take(self._begin)
-        if taken is None:
-            return "more"
-        if not taken:
-            return "broken"
-        self._step = self._name
-        return None
 
     def _name(self, scanner: Scanner, out: Emitter) -> Verdict | None:
         text, mark = scanner.until(self._name_marks, leave=True)

@@ -17,15 +17,16 @@ from __future__ import annotations
 import json
 import re
 
-from puna.chat.events import Event
 from puna.chat.formats.arguments import arguments, kind_of, properties
-from puna.chat.formats.bodies.named import MAX_NAME, Named
+from puna.chat.formats.bodies.named import Named
+from puna.chat.formats.bodies.stepped import MAX_NAME
 from puna.chat.formats.description import Calls, Description
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.ids import new_call_id
 from puna.chat.formats.json_text import JsonValue, escaped
 from puna.chat.formats.plan import Tool, TurnPlan, TurnRequest
-from puna.chat.formats.scanner import Scanner, marks_of
+from puna.chat.formats.scanner import marks_of
+from puna.chat.formats.stepped import SteppedParser
 from puna.outline import Free, Node, Outline, Part, Repeat, alt, as_constraint, seq
 from puna.types import Constraint, Trigger
 
@@ -84,14 +85,13 @@ def _code(tool: Tool) -> str:
     return named[0] if len(named) == 1 and kind_of(tool, named[0]) == "string" else ""
 
 
-class FunctionaryParser:
+class FunctionaryParser(SteppedParser):
     """Reads message after message. It is in one of a few states, each a method."""
 
     def __init__(self, tools: tuple[Tool, ...], *, begun: bool) -> None:
         """`begun` is whether the prompt ends with a mark; the output begins in the middle of a message to all otherwise."""
         self._tools = {tool.name: tool for tool in tools}
-        self._scanner = Scanner()
-        self._out = Emitter(new_call_id, trim=bool(tools))
+        super().__init__(Emitter(new_call_id, trim=bool(tools)))
         self._line = ""
         self._mark = ""
         """What came before that line."""
@@ -100,26 +100,12 @@ class FunctionaryParser:
         """The argument that code would be, of the call that is read."""
         self._state = self._header if begun else self._text
 
-    def feed(self, text: str) -> list[Event]:
-        """Events that are certain after the next piece."""
-        self._scanner.feed(text)
-        self._run()
-        return self._out.take()
-
-    def finish(self, *, cut: bool = False) -> list[Event]:
-        """The rest."""
-        self._scanner.end(cut=cut)
-        self._run()
+    def _end(self, *, cut: bool) -> None:
         if self._state == self._header and not cut:
             self._out.text(self._mark + self._line)
         if self._state == self._in_code and not cut:
             self._out.arguments('"}')
-        self._out.finish()
-        return self._out.take()
-
-    def _run(self) -> None:
-        while self._state():
-            pass
+        super()._end(cut=cut)
 
     def _header(self) -> bool:
         """To whom the message is."""

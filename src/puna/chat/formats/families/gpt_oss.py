@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from puna.chat.events import Event
 from puna.chat.formats.arguments import arguments
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.ids import new_call_id
 from puna.chat.formats.json_text import JsonValue
 from puna.chat.formats.plan import Thoughts, TurnPlan, TurnRequest
-from puna.chat.formats.scanner import Scanner, marks_of
+from puna.chat.formats.scanner import marks_of
+from puna.chat.formats.stepped import SteppedParser
 from puna.outline import Branch, Free, Node, Outline, Part, Repeat, alt, as_constraint, seq
 from puna.types import Constraint, Trigger
 
@@ -88,7 +88,7 @@ def _constraint(request: TurnRequest) -> Constraint | None:
     return as_constraint(Outline(seq(Repeat(alt(before), 0, None if len(aloud) > 1 else 1), alt(options))))
 
 
-class HarmonyParser:
+class HarmonyParser(SteppedParser):
     """Reads message after message: a header, then what it says. It is in one of a few states, each a method."""
 
     def __init__(self, *, calls: bool, separate: bool, begun: bool = False) -> None:
@@ -96,31 +96,13 @@ class HarmonyParser:
         output begins within a message."""
         self._calls = calls
         self._separate = separate
-        self._scanner = Scanner()
-        self._out = Emitter(new_call_id)
+        super().__init__(Emitter(new_call_id))
         self._header: list[str] = []
         self._length = 0
         self._add: Callable[[str], None] = self._out.text
         self._value = JsonValue()
         self._thinks = False
-        self._state: Callable[[], bool] = self._body if begun else self._start
-
-    def feed(self, text: str) -> list[Event]:
-        """Events that are certain after the next piece."""
-        self._scanner.feed(text)
-        self._run()
-        return self._out.take()
-
-    def finish(self, *, cut: bool = False) -> list[Event]:
-        """The rest."""
-        self._scanner.end(cut=cut)
-        self._run()
-        self._out.finish()
-        return self._out.take()
-
-    def _run(self) -> None:
-        while self._state():
-            pass
+        self._state = self._body if begun else self._start
 
     def _start(self) -> bool:
         """The prompt has begun the header, usually; a model that writes none is taken at its word."""
@@ -203,10 +185,6 @@ class HarmonyParser:
             self._header = [mark]
             return self._go(self._in_header)
         return self._go(self._loose)
-
-    def _go(self, state: Callable[[], bool]) -> bool:
-        self._state = state
-        return True
 
 
 def _nothing(text: str) -> None:

@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from puna.chat.events import Event
 from puna.chat.formats.bodies.tagged import Tagged
 from puna.chat.formats.description import Reader
 from puna.chat.formats.emitter import Emitter
 from puna.chat.formats.ids import new_call_id
 from puna.chat.formats.plan import Thoughts, Tool, TurnPlan, TurnRequest
-from puna.chat.formats.scanner import Scanner, marks_of
+from puna.chat.formats.scanner import marks_of
+from puna.chat.formats.stepped import SteppedParser
 from puna.outline import EMPTY, Branch, Free, Node, Outline, Part, Repeat, alt, as_constraint, seq
 from puna.types import Constraint, Trigger
 
@@ -91,7 +91,7 @@ def _constraint(request: TurnRequest) -> Constraint | None:
     return as_constraint(Outline(seq(thoughts, alt(options))))
 
 
-class MuseParser:
+class MuseParser(SteppedParser):
     """Reads message after message: whom it is for, then what it says. It is in one of a few states, each a method."""
 
     def __init__(self, tools: Sequence[Tool], *, separate: bool, begun: bool = False) -> None:
@@ -99,8 +99,7 @@ class MuseParser:
         user."""
         self._tools = tools
         self._separate = separate
-        self._scanner = Scanner()
-        self._out = Emitter(new_call_id)
+        super().__init__(Emitter(new_call_id))
         if not begun:
             self._out.end_of_thought()  # blanks that come first belong to the format
         self._says = marks_of(*_ENDS, _SECTION if tools else "")
@@ -109,28 +108,7 @@ class MuseParser:
         self._thinks = False
         self._reader: Reader = _BODY.reader(tools, _CLOSERS)
         self._n_before = 0
-        self._state: Callable[[], bool] = self._say if begun else self._start
-
-    def feed(self, text: str) -> list[Event]:
-        """Events that are certain after the next piece."""
-        self._scanner.feed(text)
-        self._run()
-        return self._out.take()
-
-    def finish(self, *, cut: bool = False) -> list[Event]:
-        """The rest."""
-        self._scanner.end(cut=cut)
-        self._run()
-        self._out.finish()
-        return self._out.take()
-
-    def _run(self) -> None:
-        while self._state():
-            pass
-
-    def _go(self, state: Callable[[], bool]) -> bool:
-        self._state = state
-        return True
+        self._state = self._say if begun else self._start
 
     def _start(self) -> bool:
         """The prompt has begun the header, usually; a model that writes none is taken at its word."""
