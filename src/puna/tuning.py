@@ -56,5 +56,9 @@ class Tuning(msgspec.Struct, frozen=True, kw_only=True):
         if self.source == "rules":
             return f"{chosen}; not measured"
         when = f"in {self.seconds:g} s" if self.source == "measured" else "at an earlier start"
-        changed = f"{sum(made.changed for made in self.comparisons)} of {len(self.comparisons)} comparisons changed something"
-        return f"{chosen}; measured {when}: {changed}{'' if self.complete else ', the next start makes the others'}"
+        rest = "" if self.complete else "; the next start tries the rest"
+        if not self.comparisons:
+            return f"{chosen}; nothing could be tried {when}{rest}"
+        n_better = sum(made.changed for made in self.comparisons)
+        n = len(self.comparisons)
+        return f"{chosen}; {n} alternative{'s' * (n > 1)} tried {when}, {n_better or 'none'} of them faster{rest}"
