@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from puna.engine.disk.idle import PATIENCE
 from puna.types import Sampling
 from tests.engine.driver import Driver
 
@@ -83,3 +84,30 @@ def test_damage_on_disk_costs_reading_and_no_more(tiny_llama: Path, tmp_path: Pa
     answer = again.ask(PROMPTS[0], force="fine")
     assert (answer.cached, again.text(answer), again.stats.disk_bad) == (0, "fine", 1)
     assert len(again.warnings) == 1 and "is deleted" in again.warnings[0]
+
+
+def test_an_idle_engine_brings_to_disk_what_rests(tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("puna.engine.disk.idle.POLL", 0.0)
+    driver = Driver(tiny_llama, cache_dir=str(tmp_path))
+    writer = driver.engine._idle_writer
+    assert driver.engine.tidies_in is None
+    for prompt in PROMPTS[:3]:
+        driver.ask(prompt, force="fine")
+    waits = driver.engine.tidies_in
+    assert waits is not None and 0 < waits <= PATIENCE
+    driver.engine.tidy()
+    assert list(tmp_path.iterdir()) == []
+    writer._busy_at -= PATIENCE
+    while driver.engine.tidies_in is not None:
+        driver.engine.tidy()
+        driver.engine._files.wait(1)
+    assert len(list(tmp_path.iterdir())) == 3
+    again = Driver(tiny_llama, cache_dir=str(tmp_path))  # as after a death of the first one
+    assert [again.ask((*prompt, 7), max_tokens=1).read <= 4 for prompt in PROMPTS[:3]] == [True] * 3
+    driver.ask((*PROMPTS[0], 9), force="fine")
+    writer._busy_at -= PATIENCE
+    driver.engine.tidy()
+    driver.engine.close(10)
+    assert driver.engine.report().stats.disk_writes == 4
+    assert len(list(tmp_path.iterdir())) == 3, "the shorter one of the same chat has gone"
+    assert driver.warnings == again.warnings == []

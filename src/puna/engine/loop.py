@@ -12,6 +12,7 @@ from puna.engine.budget import StepBudget
 from puna.engine.choosing import MOST_FORCED, Chooser
 from puna.engine.compiling import Compiling
 from puna.engine.constraint import ConstraintFactory
+from puna.engine.disk.idle import IdleWriter
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
@@ -82,6 +83,7 @@ class Engine:
         self._length = ContextLength(arena, scheduler, self._preempt)
         self._reuse.lower = self._disk = disk
         self._files = files
+        self._idle_writer = IdleWriter(host, disk)
         self.slot_jobs = SlotJobs(scheduler.slots, host, self._reuse, files, identity, base=adapters.base)
         self._outbox = Outbox()
         self._drafting = drafting
@@ -138,6 +140,7 @@ class Engine:
 
     def step(self) -> Step:
         """Admit, plan, run and apply once. Never raises for a request's fault: that ends the request alone."""
+        self._idle_writer.busy(time.monotonic())
         self._queue_compiled()
         busy = {sequence.slot for sequence in self._scheduler.running}
         self._scheduler.waiting.extendleft(self.slot_jobs.advance(busy, self._arena.limit))
@@ -172,11 +175,13 @@ class Engine:
     @property
     def tidies_in(self) -> float | None:
         """Seconds after which an idle engine wants `tidy` to be called; None for never."""
-        return self._arena.shrinks_in
+        waits = (self._arena.shrinks_in, self._idle_writer.wait(time.monotonic()))
+        return min((wait for wait in waits if wait is not None), default=None)
 
     def tidy(self) -> None:
-        """Give back what nobody has needed for a while."""
+        """Give back what nobody has needed for a while, and write what rests in host memory only."""
         self._length.shrink(self.compiling)
+        self._idle_writer.write(time.monotonic())
 
     def _make_length(self) -> None:
         """Fit the context's length to the requests."""

@@ -241,11 +241,16 @@ class HostTier:
             if step.parent is not None:  # it may have gone with the one below it
                 self._drop(step)
 
-    def entries(self) -> Iterator[tuple[bytes, tuple[int, ...], State]]:
-        """Key, tokens and whole state of everything that rests, the most recently used first. Not to be changed meanwhile."""
+    def entries(
+        self, known: Callable[[bytes, tuple[int, ...]], bool] | None = None
+    ) -> Iterator[tuple[bytes, tuple[int, ...], State]]:
+        """Key, tokens and whole state of everything that rests, the most recently used first, without what is `known`
+        elsewhere. Not to be changed meanwhile."""
         for node in reversed(self._order):
             if not (self._has_rows and self._can_cut and node.children):
-                yield node.value.key, node.tokens(), self._state(node, node.end)
+                key, tokens = node.value.key, node.tokens()
+                if known is None or not known(key, tokens):
+                    yield key, tokens, self._state(node, node.end)
 
     def discard(self, found: Found) -> None:
         """Drop what turned out to be unusable, and all that may have it in common."""

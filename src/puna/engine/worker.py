@@ -91,6 +91,7 @@ def serve(engine: Workload, channel: WorkerChannel, inbox: Inbox) -> None:
         frames = inbox.take(wait=engine.idle, timeout=engine.tidies_in)
         if not frames and engine.idle:
             engine.tidy()
+            channel.send(engine.report())
             continue
         for frame in frames:
             if isinstance(frame, (Submit, Embed)):

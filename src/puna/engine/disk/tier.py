@@ -84,6 +84,19 @@ class DiskTier:
         with self._lock:
             return self._index.n_bytes
 
+    @property
+    def n_pending(self) -> int:
+        """Prompts that wait to be written."""
+        return len(self._pending)
+
+    def writable(self, now: float) -> bool:
+        """Whether nothing speaks against writing."""
+        return now >= self._paused_until
+
+    def knows(self, key: bytes, tokens: tuple[int, ...]) -> bool:
+        """Whether these tokens are on disk, or about to be."""
+        return self._known(tokens, key)
+
     # beginning and end
 
     def start(self, wait: float) -> None:
@@ -97,15 +110,15 @@ class DiskTier:
     def flush(self, entries: Iterable[tuple[bytes, tuple[int, ...], State]], seconds: float) -> int:
         """Write what is not on disk yet, in that order, for so many seconds at most; how many were left out."""
         end = time.monotonic() + seconds
-        left = 0
+        seen: list[tuple[tuple[int, ...], bytes]] = []
         for key, tokens, state in entries:
-            now = time.monotonic()
-            if now < end and not self._known(tokens, key):
+            seen.append((tokens, key))
+            if time.monotonic() < end and not self._known(tokens, key):
                 self._most_pending = max(self._most_pending, state.nbytes)
                 self.store(key, tokens, state)
                 self._wait(end)
-            left += not self._known(tokens, key, written=True)
-        return left
+        self._wait(end)  # for what was to be written before, too
+        return sum(not self._known(tokens, key, written=True) for tokens, key in seen)
 
     def _wait(self, end: float) -> None:
         """Until everything that waits is written, or the time is over."""
