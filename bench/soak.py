@@ -5,8 +5,8 @@
     PYTHONPATH=src:. python bench/soak.py --model SmolLM2.gguf --noise 3 --requests 300
 
 One server has little room for prompts in memory and on disk; clients go on with chats at random, cut them, leave in the middle. A
-second server without any cache evaluates what the first one answered: each greedy token has to be within `--noise` (log-probability)
-of the best. Every chat has a code word, and no answer may hold that of another chat.
+second server without any cache evaluates what the first one answered: each greedy token has to be within `--noise`
+(log-probability) of the best. Every chat has a code word, and no answer may hold that of another chat.
 """
 
 from __future__ import annotations
@@ -186,9 +186,9 @@ class Soak:
 
     def _prompt_tokens(self, messages: list[dict[str, str]]) -> list[int]:
         prompt = self._post(self._judge, "/apply-template", {"messages": messages})["prompt"]
-        found: list[int] = self._post(
-            self._judge, "/tokenize", {"content": prompt, "add_special": True, "parse_special": True}
-        )["tokens"]
+        found: list[int] = self._post(self._judge, "/tokenize", {"content": prompt, "add_special": True, "parse_special": True})[
+            "tokens"
+        ]
         return found
 
     def _check_tokens(self, prompt: Sequence[int], answer: Sequence[int]) -> None:
@@ -260,7 +260,8 @@ def soak(arguments: argparse.Namespace, folder: Path) -> int:
                 seen.append((done, *memory(server)))
                 found = run.findings
                 print(
-                    f"{done} requests, {time.monotonic() - began:.0f} s: server {seen[-1][1]:.1f} MB, worker {seen[-1][2]:.1f} MB, "
+                    f"{done} requests, {time.monotonic() - began:.0f} s: "
+                    f"server {seen[-1][1]:.1f} MB, worker {seen[-1][2]:.1f} MB, "
                     f"{found.n_checked} tokens judged, {found.n_behind} not the best, worst {found.worst:.3f}, "
                     f"{len(found.faults)} faults",
                     flush=True,
