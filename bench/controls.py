@@ -70,8 +70,8 @@ async def measure(urls: list[str], runs: int) -> None:
             for (n, flag), found in rates.items():
                 found.append(await rate(client, urls[-1], n, deterministic=flag))
             print(f"run {run + 1} of {runs}")
-    for url, found in waits.items():
-        free, formed = (statistics.median(column) * 1000 for column in zip(*found, strict=True))
+    for url, times in waits.items():
+        free, formed = (statistics.median(column) * 1000 for column in zip(*times, strict=True))
         print(f"{url}: first token after {free:.0f} ms, {formed:.0f} ms with a large new schema (medians)")
     for n in (1, 4):
         plain_rate, own = statistics.median(rates[n, False]), statistics.median(rates[n, True])
