@@ -54,6 +54,14 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     drafted: tuple[int, ...] = ()
     """Drafted tokens by their place in the draft."""
     draft_accepted: tuple[int, ...] = ()
+    media_encoded: int = 0
+    """Pictures and sounds, or parts of them, that were encoded."""
+    media_ms: float = 0.0
+    media_hits: int = 0
+    """Times that what had been encoded before was used again."""
+    media_bytes: int = 0
+    """Host memory that encoded pictures and sounds take."""
+    media_limit: int = 0
     n_pooling: int = 0
     """Requests whose inputs are being, or wait to be, embedded or ranked."""
     pooled_inputs: int = 0

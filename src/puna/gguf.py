@@ -137,6 +137,29 @@ def parts(path: str, count: int) -> list[str]:
     return [f"{found.group(1)}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1)]
 
 
+def find_projector(model: str) -> str:
+    """The projector that lies beside a model's file: an `mmproj*.gguf` of its name, or, where no other model is, of any; empty
+    if there is none. Of several formats F16 is preferred, which CPUs compute fastest."""
+    try:
+        files = [path for path in Path(model).parent.iterdir() if path.suffix.lower() == ".gguf"]
+    except OSError:
+        return ""
+    found = sorted(
+        (path for path in files if "mmproj" in path.name.lower()), key=lambda path: (_stem(path)[1] != "f16", path.name)
+    )
+    name = _stem(Path(model))[0]
+    alone = {_stem(path)[0] for path in files if path not in found} <= {name}
+    return next((str(path) for path in found if alone or _stem(path)[0] == name), "")
+
+
+def _stem(path: Path) -> tuple[str, str]:
+    """A file's name without what only says that it is a projector, or which part, and without its number format; that too."""
+    name = re.sub(r"-\d{5}-of-\d{5}$", "", path.stem.lower())
+    found = re.search(r"[-._]((?:iq|q|tq)\d\w*|b?f16|f32|mxfp4\w*)$", name)
+    name = name[: found.start()] if found else name
+    return re.sub(r"^[-._]+|[-._]+$", "", re.sub(r"[-._]?mmproj[-._]?", "", name)), found.group(1) if found else ""
+
+
 @contextlib.contextmanager
 def _opened(name: str, what: str = "model") -> Iterator[BinaryIO]:
     """A file that begins as a GGUF file does; what goes wrong with it is a `StartupError` in words."""

@@ -41,6 +41,7 @@ class Answer:
     truncated: bool = False
     end: str = "none"
     error: str = ""
+    lengths: tuple[int, int] = (0, 0)
     timings: Timings | None = None
     slots: set[int] = field(default_factory=set)
     steps: list[int] = field(default_factory=list)
@@ -113,7 +114,7 @@ class Driver:
             answer.steps.append(len(answer.tokens))
         answer.probs += output.probs
         answer.prompt_probs += output.prompt_probs
-        answer.end, answer.error = output.end, output.error
+        answer.end, answer.error, answer.lengths = output.end, output.error, output.lengths
         answer.truncated |= output.truncated
         answer.timings = output.timings or answer.timings
         answer.slots.add(output.slot)

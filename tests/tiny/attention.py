@@ -94,6 +94,42 @@ def write_gemma3(
     return file.finish()
 
 
+def write_qwen2vl(
+    path: Path,
+    *,
+    seed: int = 0,
+    n_layer: int = 2,
+    n_embd: int = 64,
+    n_head: int = 4,
+    n_head_kv: int = 2,
+    n_ctx_train: int = 2048,
+    vocab: VocabKind | Vocab = "bpe",
+    chat_template: str | None = CHATML,
+    scale: float = SCALE,
+) -> Path:
+    """Write a qwen2vl decoder, whose positions have a time, a row and a column, and return `path`."""
+    words = make_vocab(vocab)
+    n_head_dim = n_embd // n_head
+    n_ff = 2 * n_embd
+    file = WeightFile(path, "qwen2vl", seed=seed)
+    describe(file, words, "tiny qwen2vl", chat_template, n_layer, n_embd, n_ff, n_head, n_head_kv, n_ctx_train)
+    file.writer.add_rope_dimension_sections([n_head_dim // 8, n_head_dim * 3 // 16, n_head_dim * 3 // 16, 0])
+    file.writer.add_rope_freq_base(10000.0)
+
+    file.table("token_embd.weight", len(words), n_embd)
+    file.vector("output_norm.weight", n_embd, mean=1.0)
+    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    for i in range(n_layer):
+        block = f"blk.{i}."
+        file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+        for name, n in (("attn_q", n_head), ("attn_k", n_head_kv), ("attn_v", n_head_kv)):
+            file.vector(f"{block}{name}.bias", n_head_dim * n)
+        file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
+        feed_forward(file, block, n_embd, n_ff)
+    return file.finish()
+
+
 def make_vocab(vocab: VocabKind | Vocab) -> Vocab:
     """The vocabulary of that name, or the one given."""
     if isinstance(vocab, Vocab):

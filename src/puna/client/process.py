@@ -44,6 +44,8 @@ DOING = {
     "decode": "in a decode",
     "sample": "while sampling",
     "constrain": "while applying a constraint",
+    "encode": "while encoding a picture or a sound",
+    "prepare": "while compiling a grammar, or making a picture or a sound ready",
     "idle": "while idle",
     "unknown": "at an unknown moment",
 }

@@ -58,7 +58,7 @@ class Arena:
 
     def may_shift(self, sequence: Sequence) -> bool:
         """Whether a sequence that outgrows the context drops its oldest part and goes on."""
-        return sequence.generation.context_shift and self.memory.can_shift
+        return sequence.generation.context_shift and self.memory.can_shift and not sequence.runs
 
     def seats_for(self, needed: int, wanted: int) -> int:
         """How many sequences may run while one of them needs so many tokens and `wanted` run or wait."""
@@ -145,7 +145,7 @@ class Arena:
 
     def _wake(self, sequence: Sequence, state: State) -> None:
         try:
-            self.memory.wake(sequence.seat, state, sequence.n_done)
+            self.memory.wake(sequence.seat, state, sequence.held)
         except MemoryFault as error:
             self._warn(f"a sequence has to be read again in another context: {error}")
             sequence.n_done = sequence.n_fresh = 0

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from puna import gguf, machine
 from puna.config import EngineSettings
 from puna.engine import sizing, tuner
@@ -29,6 +31,8 @@ from puna.engine.disk.tier import DiskTier
 from puna.engine.draft_policy import DraftPolicy
 from puna.engine.drafting import Drafting
 from puna.engine.loop import Engine
+from puna.engine.media.assembly import load_media
+from puna.engine.media.reader import MediaReader
 from puna.engine.memory import SplitMemory, UnifiedMemory
 from puna.engine.pooling_assembly import find_pooling, make_pooled, make_pooler, pair_frame
 from puna.engine.pooling_choice import PoolingChoice, longest_input
@@ -70,8 +74,6 @@ def assemble(
     """
     library.start(verbose=settings.verbose)
     check_adapters(settings)
-    if settings.mmproj:
-        raise StartupError("pictures and sound are not there yet; leave out --mmproj")
     model = Model(
         settings.model,
         n_gpu_layers=settings.n_gpu_layers,
@@ -83,8 +85,9 @@ def assemble(
     loras = [Lora(model, file.path) for file in settings.lora]
     vector = load_control_vector(settings, model)
     tuning = tuner.rules(settings, tuner.situation(model))
-    generator, size = None, None
+    generator, size, media = None, None, None
     if model.has_decoder:
+        media = load_media(settings, model, tuning.n_threads_batch, warn)
         constraints = ConstraintFactory(model.vocab)
         constraints.warm()
         maker = ContextMaker(model, settings, vector)
@@ -92,11 +95,13 @@ def assemble(
         tuning = tuner.tune(model, settings, maker, safe_mode=safe_mode, known=known, warn=warn)
         recorder.record("load", ())
         size = _choose_size(model, settings, maker, tuning)
-        generator = _make_generator(maker, tuning, size, constraints, loras, recorder, warn)
+        generator = _make_generator(maker, tuning, size, constraints, loras, media, recorder, warn)
     choice = find_pooling(model, settings, generates=model.has_decoder)
     if choice.reason:
         warn(choice.reason)
     facts = _facts(model, settings, tuning, size, choice, adapter_facts(loras, initial_scales(settings)), safe_mode=safe_mode)
+    if media is not None:
+        facts = replace(facts, media=media.facts)
     pooler = None
     if choice.pooling is not None:
         make = partial(make_pooled, model, settings, choice.pooling, tuning, vector)
@@ -110,6 +115,7 @@ def _make_generator(
     size: sizing.Size,
     constraints: ConstraintFactory,
     loras: list[Lora],
+    media: MediaReader | None,
     recorder: Recorder,
     warn: Callable[[str], None],
 ) -> Engine:
@@ -142,6 +148,7 @@ def _make_generator(
         files=files,
         identity=identity,
         disk=disk,
+        media=media,
         n_threads=tuning.n_threads_batch,
         recorder=recorder,
         warn=warn,

@@ -76,7 +76,7 @@ class Drafting:
             draft.acceptance.observe(draft.guess.match, n_right, min(len(draft.guess.tokens), len(fresh)))
         draft.drafter.feed(fresh)
         draft.n_fed += n_fresh
-        draft.guess = guess = draft.drafter.guess(limit)
+        draft.guess = guess = _tokens_only(draft.drafter.guess(limit))
         if guess is None:
             return None
         wanted = sequence.generation.speculation
@@ -95,3 +95,11 @@ class Drafting:
     def _with_draft(piece: Piece, guesses: dict[int, Guess], chosen: dict[int, int]) -> Piece:
         length = chosen.get(piece.sequence.id, 0)
         return replace(piece, draft=guesses[piece.sequence.id].tokens[:length]) if length else piece
+
+
+def _tokens_only(guess: Guess | None) -> Guess | None:
+    """A guess up to where a picture followed."""
+    if guess is None or min(guess.tokens) >= 0:
+        return guess
+    n = next(i for i, token in enumerate(guess.tokens) if token < 0)
+    return replace(guess, tokens=guess.tokens[:n]) if n else None

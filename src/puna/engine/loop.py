@@ -10,14 +10,16 @@ from puna.engine.adapters import Adapters
 from puna.engine.arena import Arena
 from puna.engine.budget import StepBudget
 from puna.engine.choosing import MOST_FORCED, Chooser
-from puna.engine.compiling import Compiling
 from puna.engine.constraint import ConstraintFactory
 from puna.engine.disk.idle import IdleWriter
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
 from puna.engine.drafting import Drafting
+from puna.engine.intake import Intake
 from puna.engine.length import ContextLength
+from puna.engine.media.reader import MediaFault, MediaReader
+from puna.engine.media.runs import Run
 from puna.engine.memory import MemoryFault
 from puna.engine.outbox import Blame, Outbox
 from puna.engine.recorder import Recorder
@@ -62,6 +64,7 @@ class Engine:
         files: FileThread,
         identity: Identity,
         disk: DiskTier | None,
+        media: MediaReader | None,
         n_threads: int,
         recorder: Recorder,
         warn: Callable[[str], None],
@@ -77,7 +80,6 @@ class Engine:
         self._candidates = Candidates(vocab.n_tokens)
         self._constraints = constraints
         self._adapters = adapters
-        self.compiling = Compiling()
         self._counters = Counters()
         self._reuse = PrefixReuse(scheduler, arena.memory, host, self._counters, warn, can_cut=scheduler.can_cut)
         self._length = ContextLength(arena, scheduler, self._preempt)
@@ -86,6 +88,9 @@ class Engine:
         self._idle_writer = IdleWriter(host, disk)
         self.slot_jobs = SlotJobs(scheduler.slots, host, self._reuse, files, identity, base=adapters.base)
         self._outbox = Outbox()
+        self._media = media
+        self._intake = Intake(constraints, media, arena, self._outbox)
+        self.compiling = self._intake.waiting
         self._drafting = drafting
         self._warn = warn
         pool: SamplingPool[Choice] = SamplingPool(vocab.n_tokens, n_threads)
@@ -96,15 +101,12 @@ class Engine:
     def submit(self, request: Submit) -> None:
         """Queue a request."""
         sequence = Sequence(request, arrived=time.monotonic())
-        constraint = request.generation.constraint
-        if constraint is not None and not self._constraints.knows(constraint):
-            self.compiling.add(sequence, self._constraints.compile(constraint))
-        else:
+        if self._intake.add(sequence) is not None:
             self._scheduler.add(sequence)
 
     def abort(self, request: Abort) -> None:
         """Stop a request; what it has read and produced stays in the cache. Unknown ids have already ended."""
-        self.compiling.remove(request.id)
+        self._intake.remove(request.id)
         sequence = self._scheduler.find(request.id)
         if sequence is not None:
             self._release(sequence)
@@ -141,7 +143,7 @@ class Engine:
     def step(self) -> Step:
         """Admit, plan, run and apply once. Never raises for a request's fault: that ends the request alone."""
         self._idle_writer.busy(time.monotonic())
-        self._queue_compiled()
+        self._queue_ready()
         busy = {sequence.slot for sequence in self._scheduler.running}
         self._scheduler.waiting.extendleft(self.slot_jobs.advance(busy, self._arena.limit))
         for sequence in self._scheduler.admit():
@@ -159,17 +161,17 @@ class Engine:
             self._run(plan)
         elif not self.idle:
             self._files.wait(FILE_WAIT)
-        self._recorder.record("idle", ())
+        self._recorder.record("prepare" if self.compiling else "idle", self.compiling.ids)
         return self.report()
 
     def report(self) -> Step:
         """A frame with the outputs so far and the present state."""
-        stats = self._counters.snapshot(self._scheduler, self._host, self._disk)
+        stats = self._counters.snapshot(self._scheduler, self._host, self._disk, self._media)
         return Step(self._outbox.take(), stats, slot_states(self._scheduler))
 
-    def _queue_compiled(self) -> None:
-        """Let requests queue whose grammars are compiled; wait a moment for one if there is nothing else to do."""
-        for sequence in self.compiling.take_done(patient=not (self._scheduler.running or self._scheduler.waiting)):
+    def _queue_ready(self) -> None:
+        """Let requests queue that are ready now; wait a moment for one if there is nothing else to do."""
+        for sequence in self._intake.take_ready(patient=not (self._scheduler.running or self._scheduler.waiting)):
             self._scheduler.add(sequence)
 
     @property
@@ -220,6 +222,8 @@ class Engine:
         return self._drafting.extend(plan, capacity=self._runner.capacity, length=self._arena.length)
 
     def _run(self, plan: Plan) -> None:
+        if plan.run is not None and not self._has_vectors(plan.pieces[0].sequence, plan.run):
+            return
         self._recorder.record("decode", [*(piece.sequence.id for piece in plan.pieces), *self.compiling.ids])
         try:
             computed = self._runner.run(plan)
@@ -254,6 +258,18 @@ class Engine:
         if computed.spoiled:
             self._arena.clean(self._scheduler.running)
 
+    def _has_vectors(self, sequence: Sequence, run: Run) -> bool:
+        """Whether a run's vectors are there. If not, this step went into encoding them, and others have their turn first."""
+        assert self._media is not None
+        if self._media.fetch(sequence, run):
+            return True
+        self._recorder.record("encode", [sequence.id, *self.compiling.ids])
+        try:
+            self._media.encode(sequence, run)
+        except MediaFault as error:
+            self._fail(sequence, f"the engine could not encode this: {error}", "fault")
+        return False
+
     # starting
 
     def _start(self, sequence: Sequence) -> None:
@@ -275,11 +291,11 @@ class Engine:
         request = sequence.generation
         if not sequence.internal:
             sequence.cache_key = self._adapters.base
-            sequence.phases = self._adapters.phases(request.lora, request.prompt)
+            sequence.phases = self._adapters.phases(request.lora, sequence.prompt)
         matcher = self._constraints.make(request.constraint) if request.constraint else None
         sequence.sampler = sampler = TokenSampler(request.sampling, self._vocab, matcher, request.thinking, self._arena.limit)
         most = 1 if request.deterministic else MOST_FORCED
-        sampler.prime(request.prompt, sequence.submit.produced, self._candidates, most)
+        sampler.prime([token for token in sequence.prompt if token >= 0], sequence.submit.produced, self._candidates, most)
         if sequence.end_thinking:
             sequence.stop_thinking()
 
@@ -301,7 +317,7 @@ class Engine:
         outcome = self._chooser.advance(end)
         if end.draft:
             try:
-                self._memory.cut(sequence.seat, sequence.n_done)
+                self._memory.cut(sequence.seat, sequence.held)
             except MemoryFault as error:
                 self._warn(f"what was drafted could not be taken back: {error}")  # and the next step finds the seat empty
         if outcome == "error":
@@ -372,8 +388,8 @@ class Engine:
 
     def _leave_slot(self, sequence: Sequence, *, held: bool) -> None:
         """Note what a slot holds that is about to be left, unless nothing has come into it."""
-        if sequence.n_done:
-            key = sequence.key_at(sequence.n_done)
-            tokens = SlotPrompt(sequence.tokens[: sequence.n_done], key, sequence.cache_key, sequence.phases)
+        if length := sequence.runs.clip(sequence.n_done):
+            key = sequence.key_at(length)
+            tokens = SlotPrompt(sequence.tokens[:length], key, sequence.cache_key, sequence.phases)
             self._scheduler.slots.leave(sequence.slot, tokens if held else None, slot_state(sequence, busy=False))
             self._reuse.pins.drop(sequence.slot)

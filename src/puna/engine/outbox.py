@@ -61,6 +61,12 @@ class Outbox:
         """The end, with an error."""
         self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind=kind, slot=sequence.slot))
 
+    def too_long(self, sequence: Sequence, limit: int) -> None:
+        """The end: the prompt leaves no room among `limit` tokens."""
+        lengths = (sequence.n_prompt, limit)
+        message = "the prompt is too long"
+        self._outputs.append(Output(id=sequence.id, end="error", error=message, error_kind="length", lengths=lengths))
+
     def scored(self, sequence: Sequence, probs: tuple[TokenProb, ...]) -> None:
         """Probabilities of prompt tokens."""
         self._outputs.append(Output(id=sequence.id, prompt_probs=probs, slot=sequence.slot))

@@ -31,6 +31,7 @@ class Rearranger:
             and wish.cache_prompt
             and not (sequence.rearranged or sequence.n_dropped or wish.prompt_probs or wish.deterministic)
             and sequence.leader is None
+            and not sequence.runs
         )
 
     def rearrange(self, sequence: Sequence, room: int) -> int:
@@ -65,6 +66,8 @@ class Rearranger:
             start = self._host.shared(prompt, key)
             for found in self._host.alike(prompt, key, CANDIDATES):
                 stored = found.node.tokens()[:room]
+                if min(stored) < 0:
+                    continue  # it has a picture, whose vectors are no tokens
                 chunks = find_chunks(stored, prompt, start, sequence.generation.n_cache_reuse)
                 if chunks and chunks[-1].target + chunks[-1].count > reached:
                     reached = chunks[-1].target + chunks[-1].count

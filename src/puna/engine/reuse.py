@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from operator import itemgetter
 
 from puna.engine.checkpoints import choose_checkpoints
+from puna.engine.media.runs import Runs
 from puna.engine.memory import Memory, MemoryFault
 from puna.engine.pins import Pin, Pins
 from puna.engine.rearranging import Rearranger
@@ -58,7 +61,7 @@ class PrefixReuse:
         pin, n_pinned = self._find_pinned(sequence)
         n_rested = max(n_stored, n_pinned)
         leader, n_shared = self._scheduler.best_running(sequence)
-        n_now = min(n_shared, leader.n_done) if leader else 0
+        n_now = sequence.runs.clip(min(n_shared, leader.n_done)) if leader else 0
         waits = leader is not None and self._scheduler.should_wait(leader, n_shared, max(n_rested, n_now))
         if below and self._fetch(sequence, n_shared if waits else max(n_rested, n_now)):
             return
@@ -80,7 +83,10 @@ class PrefixReuse:
             self._host.shared(sequence.tokens, sequence.key_at(sequence.n_prompt - 1)), self._scheduler.most_shared(sequence)
         )
         n_known = max(sequence.n_done, sequence.leader_goal)
-        sequence.checkpoints = choose_checkpoints(sequence.n_prompt, n_known=n_known, n_shared=n_shared)
+        chosen = choose_checkpoints(sequence.n_prompt, n_known=n_known, n_shared=n_shared)
+        chosen += [run.end for run in sequence.runs][-1:]  # the same picture under another question
+        lengths = {sequence.runs.clip(length) for length in chosen}
+        sequence.checkpoints = sorted(length for length in lengths if n_known < length < len(sequence.tokens))
 
     def checkpoint(self, sequence: Sequence) -> None:
         """Keep a sequence's state if it has just reached a point where that is wanted."""
@@ -133,16 +139,18 @@ class PrefixReuse:
         """Make sure that every running sequence has the cells that its token list says; one that has not is read again."""
         for sequence in self._scheduler.running:
             held = self._memory.length(sequence.seat)
-            if held != sequence.n_done:
-                self._warn(f"a sequence of {sequence.n_done} tokens holds {held} in memory; it is read again")
+            if held != sequence.held:
+                self._warn(f"a sequence of {sequence.held} tokens holds {held} in memory; it is read again")
                 self._memory.drop(sequence.seat)
                 sequence.n_done = sequence.n_fresh = sequence.n_cached = 0
 
     def keep(self, sequence: Sequence) -> None:
         """Put what a sequence has in memory to rest, unless that is stored already or not wanted."""
-        tokens = sequence.tokens[: sequence.n_done]
+        length = sequence.runs.clip(sequence.n_done)
+        tokens = sequence.tokens[:length]
         if (
             not tokens
+            or (length < sequence.n_done and not self._can_cut)
             or sequence.n_dropped
             or not sequence.generation.cache_prompt
             or self._host.idle
@@ -150,12 +158,15 @@ class PrefixReuse:
         ):
             return
         held = self._memory.length(sequence.seat)
-        if held != len(tokens):
-            self._warn(f"a sequence of {len(tokens)} tokens holds {held} in memory; it is not kept")
+        if held != sequence.held:
+            self._warn(f"a sequence of {sequence.held} tokens holds {held} in memory; it is not kept")
             return
         try:
+            if length < sequence.n_done:  # it leaves in the middle of a run, which nobody could go on with
+                self._memory.cut(sequence.seat, sequence.runs.span(length))
+                sequence.n_done = length
             self._host.put(tokens, self._memory.rest(sequence.seat), sequence.key_at(len(tokens)))
-        except (DecodeError, StateFormatError) as error:
+        except (DecodeError, MemoryFault, StateFormatError) as error:
             self._warn(f"a prompt could not be kept: {error}")
 
     def _beginnings(self, sequence: Sequence) -> list[tuple[list[int], bytes]]:
@@ -171,14 +182,16 @@ class PrefixReuse:
 
     def _find_stored(self, sequence: Sequence) -> tuple[Found | None, int]:
         """The longest prefix in host memory, and its length."""
-        found = [one for tokens, key in self._beginnings(sequence) if (one := self._host.find(tokens, key)) is not None]
+        stored = (self._host.find(tokens, key) for tokens, key in self._beginnings(sequence))
+        found = [one for one in map(partial(_whole_runs, sequence.runs), stored) if one is not None]
         best = max(found, key=lambda one: one.length, default=None)
         return best, best.length if best else 0
 
     def _find_pinned(self, sequence: Sequence) -> tuple[Pin | None, int]:
         """The longest prefix among the restored prompts, and its length."""
         whole = not self._can_cut
-        return max((self.pins.find(tokens, key, whole=whole) for tokens, key in self._beginnings(sequence)), key=itemgetter(1))
+        pins = (self.pins.find(tokens, key, whole=whole) for tokens, key in self._beginnings(sequence))
+        return max(((pin, sequence.runs.clip(length)) for pin, length in pins), key=itemgetter(1))
 
     def _fetch(self, sequence: Sequence, n_known: int) -> bool:
         """Let a sequence wait for a prefix from below, if that is faster than reading what it has beyond `n_known`."""
@@ -203,7 +216,8 @@ class PrefixReuse:
                 self._refuse(sequence, len(tokens), key, error)
                 arrived = None
             if arrived is not None and not self._host.covers(tokens, key):
-                self._wake_state(sequence, state, common_prefix(list(tokens), sequence.tokens[:-1]), key)
+                length = sequence.runs.clip(common_prefix(list(tokens), sequence.tokens[:-1]))
+                self._wake_state(sequence, state, length, key)
                 self._counters.disk_hits += sequence.n_cached > 0
                 return
         self.find(sequence, below=False)
@@ -222,7 +236,7 @@ class PrefixReuse:
     def _wake_state(self, sequence: Sequence, state: State, length: int, key: bytes) -> bool:
         """Put the first `length` tokens of a state into a sequence's seat; False when the engine does not take it."""
         try:
-            self._memory.wake(sequence.seat, state, length)
+            self._memory.wake(sequence.seat, state, sequence.runs.span(length))
         except (MemoryFault, StateFormatError) as error:
             self._refuse(sequence, length, key, error)
             return False
@@ -238,7 +252,7 @@ class PrefixReuse:
 
     def _copy(self, leader: Sequence, targets: list[tuple[Sequence, int]]) -> None:
         try:
-            self._memory.share(leader.seat, [(sequence.seat, length) for sequence, length in targets])
+            self._memory.share(leader.seat, [(sequence.seat, sequence.runs.span(length)) for sequence, length in targets])
         except MemoryFault as error:
             self._warn(f"a running prompt was not shared: {error}")
             for sequence, _ in targets:
@@ -253,3 +267,10 @@ class PrefixReuse:
         sequence.n_cached = min(length, sequence.n_prompt)
         self._counters.cache_hits += 1
         self._counters.cache_tokens += sequence.n_cached
+
+
+def _whole_runs(runs: Runs, found: Found | None) -> Found | None:
+    """What was found, without the beginning of a run; None where that cannot be cut off."""
+    if found is None or (length := runs.clip(found.length)) == found.length:
+        return found
+    return None if found.checkpoint or not length else replace(found, length=length)

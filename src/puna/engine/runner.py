@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from puna.engine.media.runs import Run
 from puna.engine.scheduler import Plan
 from puna.engine.sequence import Sequence
-from puna.llama.batch import Batch
+from puna.llama.batch import Batch, VectorBatch
 from puna.llama.context import Context, FloatArray
 from puna.llama.lora import Lora
 
@@ -62,6 +63,8 @@ class Runner:
 
     def run(self, plan: Plan) -> Computed:
         """Decode the plan's tokens and count them as done. Raises `NoRoom` or `DecodeError`, with no sequence changed."""
+        if plan.run is not None:
+            return self._run_vectors(plan, plan.run)
         self._batch.clear()
         computed = Computed()
         ends_of_pieces: list[tuple[Sequence, int]] = []
@@ -71,7 +74,8 @@ class Runner:
             scored = sequence.generation.prompt_probs and sequence.n_done < sequence.n_prompt
             chooses = piece.reaches_end and sequence.generation.max_tokens != 0
             n_logits = piece.count if scored else int(chooses or bool(plan.adapters.scales))
-            last = self._batch.add(tokens, sequence.n_done, sequence.seat, n_logits=n_logits + len(piece.draft))
+            position = sequence.runs.position(sequence.n_done)
+            last = self._batch.add(tokens, position, sequence.seat, n_logits=n_logits + len(piece.draft))
             row = last - len(piece.draft)
             ends_of_pieces.append((sequence, row))
             if scored:
@@ -86,6 +90,33 @@ class Runner:
         computed.seconds = time.perf_counter() - begin
         if plan.adapters.scales:
             self._sort_out(computed, ends_of_pieces)
+        return computed
+
+    def _run_vectors(self, plan: Plan, run: Run) -> Computed:
+        """The same for a piece of a run, whose vectors the sequence has."""
+        (piece,) = plan.pieces
+        sequence = piece.sequence
+        assert sequence.encoded is not None
+        first = sequence.n_done - run.start
+        part = slice(first, first + piece.count)
+        wants_logits = (piece.reaches_end and sequence.generation.max_tokens != 0) or bool(plan.adapters.scales)
+        positions = run.patch.positions(run.position)[:, part]
+        batch = VectorBatch(sequence.encoded[1][part], positions, sequence.seat, wants_logits=wants_logits)
+        begin = time.perf_counter()
+        self._context.use_adapters([(self._loras[id], scale) for id, scale in plan.adapters.scales])
+        if run.patch.causal:
+            self._context.decode(batch)
+        else:
+            self._context.decode_together(batch)
+        ends = piece.reaches_end
+        sequence.n_done += piece.count
+        if sequence.n_done == run.end:
+            sequence.encoded = None
+        computed = Computed(seconds=time.perf_counter() - begin)
+        if ends:
+            computed.ends.append(End(sequence, piece.count - 1))
+        if plan.adapters.scales:
+            self._sort_out(computed, [(sequence, piece.count - 1)])
         return computed
 
     def _sort_out(self, computed: Computed, ends_of_pieces: list[tuple[Sequence, int]]) -> None:

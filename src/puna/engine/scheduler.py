@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from puna.engine.adapters import NO_ADAPTERS, AdapterSet
+from puna.engine.media.runs import Run
 from puna.engine.sequence import Sequence
 from puna.engine.slots import SlotBoard
 
@@ -45,6 +46,8 @@ class Plan:
     """Prompt tokens in it."""
     adapters: AdapterSet = NO_ADAPTERS
     """What applies to all of it."""
+    run: Run | None = None
+    """The run that it reads vectors of, of one sequence; None for a step of tokens."""
 
     @property
     def n_drafted(self) -> int:
@@ -134,6 +137,7 @@ class Scheduler:
         if not sequence.internal:
             sequence.slot = -1
         sequence.n_done = 0
+        sequence.encoded = None
         sequence.moved = sequence.rearranged = False
         self.waiting.appendleft(sequence)
 
@@ -149,7 +153,7 @@ class Scheduler:
                 continue
             if sequence in other.leaders():
                 continue  # each would wait for the other
-            shared = min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1)
+            shared = sequence.runs.clip(min(sequence.prefix_shared_with(other), len(sequence.tokens) - 1))
             if not self.can_cut and shared < max(other.n_done, other.leader_goal, other.arriving):
                 continue  # it is, or will be at once, past the common part and cannot be cut back to it
             if shared > length:
@@ -201,14 +205,17 @@ class Scheduler:
         with the least left to read, so that a short one does not wait for a long one. `capacity` bounds all rows.
 
         Only what is computed under the same adapters shares a step: such groups take turns, of one step that reads prompts
-        or of some that do not. So do deterministic requests, each in steps of its own. Groups that read prompts share the
-        budget, since streams wait for all of them.
+        or of some that do not. So do deterministic requests, and those that read a picture or a sound, each in steps of its
+        own. Groups that read prompts share the budget, since streams wait for all of them.
         """
         groups = self._groups()
         group = self._next(groups)
         if not group:
             return Plan((), 0, 0)
-        if group[0].generation.deterministic:
+        if group[0].next_run is not None:
+            reading = sum(any(not s.decoding for s in others) for others in groups.values())
+            plan = self._plan_vectors(group[0], max(1, prefill_budget // max(1, reading)), capacity)
+        elif group[0].generation.deterministic:
             plan = self._plan_alone(group[0])
         else:
             reading = sum(any(not s.decoding for s in others) for others in groups.values())
@@ -224,7 +231,8 @@ class Scheduler:
         groups: dict[Hashable, list[Sequence]] = {}
         for sequence in self.running:
             if sequence.n_pending and sequence.leader is None and sequence.fetching is None:
-                key = sequence.id if sequence.generation.deterministic else sequence.adapters
+                alone = sequence.generation.deterministic or sequence.next_run is not None
+                key = sequence.id if alone else sequence.adapters
                 groups.setdefault(key, []).append(sequence)
         return groups
 
@@ -256,6 +264,14 @@ class Scheduler:
         left = sequence.n_prompt - sequence.n_done
         count = min(left, FIXED_CHUNK, sequence.n_same) if left > 0 else 1
         return Plan((Piece(sequence, count),), int(left <= 0), count if left > 0 else 0, sequence.adapters)
+
+    def _plan_vectors(self, sequence: Sequence, budget: int, capacity: int) -> Plan:
+        """A step of a picture or a sound: as much as the budget allows, or all of what has to be read at once."""
+        run = sequence.next_run
+        assert run is not None
+        most = FIXED_CHUNK if sequence.generation.deterministic else min(budget, capacity)
+        count = min(most, sequence.n_same) if run.patch.causal else run.patch.n_tokens
+        return Plan((Piece(sequence, count),), 0, count, sequence.adapters, run)
 
     def _share_out(self, prefilling: list[Sequence], budget: int) -> dict[int, int]:
         limits = {sequence.id: self._limit(sequence) for sequence in prefilling}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from puna.engine.adapters import PLAIN, AdapterSet, Phase, Phases, agreement, without
+from puna.engine.media.runs import NO_RUNS, Run, Runs
 from puna.ipc.frames import Submit
 from puna.types import Generation
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # so that scheduling can be tested without the engine's libra
     from puna.engine.drafting import Draft
     from puna.engine.sampling import TokenSampler
     from puna.engine.tiers import Stored
+    from puna.llama.batch import FloatArray
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +38,15 @@ class Sequence:
     arrived: float
     """Monotonic seconds."""
     tokens: list[int] = field(init=False)
-    """Prompt and answer."""
+    """Prompt and answer; vectors of pictures and sounds count as tokens."""
+    n_prompt: int = field(init=False)
+    """How many of them are the prompt's."""
+    runs: Runs = NO_RUNS
+    """Where vectors stand among them."""
+    awaits_media: bool = field(init=False)
+    """Whether its pictures and sounds are still to be put among them."""
+    encoded: tuple[bytes, FloatArray] | None = None
+    """The name of a run and its vectors, while they are being read."""
     n_done: int = 0
     """How many of `tokens` are in memory."""
     n_cached: int = 0
@@ -90,7 +100,16 @@ class Sequence:
 
     def __post_init__(self) -> None:
         self.tokens = [*self.generation.prompt, *self.submit.produced]
+        self.n_prompt = len(self.generation.prompt)
+        self.awaits_media = bool(self.generation.media)
         self.end_thinking = self.submit.end_thinking
+
+    def expand(self, prompt: list[int], runs: Runs) -> None:
+        """Take the prompt as it is with all that its media take."""
+        self.tokens = [*prompt, *self.submit.produced]
+        self.n_prompt = len(prompt)
+        self.runs = runs
+        self.awaits_media = False
 
     def stop_thinking(self) -> None:
         """Let it think no further, now or once it begins."""
@@ -115,8 +134,19 @@ class Sequence:
             sequence = sequence.leader
 
     @property
-    def n_prompt(self) -> int:
-        return len(self.generation.prompt)
+    def prompt(self) -> tuple[int, ...]:
+        """The prompt's tokens, until a context shift takes some of them out."""
+        return tuple(self.tokens[: self.n_prompt])
+
+    @property
+    def held(self) -> int:
+        """Positions that it should have in memory."""
+        return self.runs.span(self.n_done)
+
+    @property
+    def next_run(self) -> Run | None:
+        """The run that the next pending token is a vector of."""
+        return self.runs.at(self.n_done) if self.runs else None
 
     @property
     def n_produced(self) -> int:
@@ -145,8 +175,9 @@ class Sequence:
 
     @property
     def n_same(self) -> int:
-        """Pending tokens up to where other adapters apply."""
-        return min([len(self.tokens), *(phase.start for phase in self.phases if phase.start > self.n_done)]) - self.n_done
+        """Pending tokens up to where other adapters apply, or vectors begin or end."""
+        end = min([len(self.tokens), *(phase.start for phase in self.phases if phase.start > self.n_done)])
+        return min(end - self.n_done, self.runs.alike(self.n_done))
 
     @property
     def enters_phase(self) -> bool:
@@ -174,10 +205,10 @@ class Sequence:
         self.n_dropped += count
 
     def prefix_shared_with(self, other: Sequence) -> int:
-        """Length of the common prefix of both sequences: equal tokens under equal adapters."""
+        """Length of the common prefix of both sequences: equal tokens under equal adapters, and whole runs."""
         common = common_prefix(self.tokens, other.tokens)
         differ = agreement(self.phases, other.phases)
-        return common if differ is None else min(common, differ)
+        return self.runs.clip(common if differ is None else min(common, differ))
 
 
 def common_prefix(a: list[int], b: list[int]) -> int:

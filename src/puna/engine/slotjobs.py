@@ -143,6 +143,8 @@ class SlotJobs:
             return []
         if held.phases is None and held.key.removesuffix(MOVED) != self._base:
             raise Refused(f"slot {slot} holds what was restored from a file and computed with adapters; use the file instead")
+        if min(held.tokens) < 0:
+            raise Refused(f"slot {slot} holds pictures or sound that do not rest in memory any more; send the prompt again first")
         generation = Generation(prompt=tuple(held.tokens), max_tokens=0)
         sequence = Sequence(Submit(id=INTERNAL_ID + work.job.id, generation=generation), arrived=time.monotonic())
         sequence.internal, sequence.slot = True, slot

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from puna.engine.disk.tier import DiskCounters, DiskTier
+from puna.engine.media.reader import MediaReader
 from puna.engine.scheduler import Plan, Scheduler
 from puna.engine.sequence import Sequence
 from puna.engine.tiers import HostTier
@@ -60,7 +61,9 @@ class Counters:
             for place in range(n):
                 counts[place] += 1
 
-    def snapshot(self, scheduler: Scheduler, host: HostTier, disk: DiskTier | None = None) -> EngineStats:
+    def snapshot(
+        self, scheduler: Scheduler, host: HostTier, disk: DiskTier | None = None, media: MediaReader | None = None
+    ) -> EngineStats:
         """The counters and the present state as the server gets them."""
         below = disk.counters if disk is not None else DiskCounters()
         return EngineStats(
@@ -92,6 +95,11 @@ class Counters:
             n_tokens_max=self.n_tokens_max,
             drafted=tuple(self.drafted),
             draft_accepted=tuple(self.draft_accepted),
+            media_encoded=media.n_encoded if media is not None else 0,
+            media_ms=1000 * media.seconds if media is not None else 0.0,
+            media_hits=media.encodings.n_hits if media is not None else 0,
+            media_bytes=media.encodings.n_bytes if media is not None else 0,
+            media_limit=media.encodings.capacity if media is not None else 0,
         )
 
 

@@ -18,10 +18,10 @@ from typing import Literal
 
 import msgspec
 
-Phase = Literal["load", "decode", "sample", "constrain", "idle", "unknown", "calibrate"]
+Phase = Literal["load", "decode", "sample", "constrain", "idle", "unknown", "calibrate", "encode", "prepare"]
 """`unknown` is only ever read: nothing whole is left to say what happened."""
 
-PHASES: tuple[Phase, ...] = ("load", "decode", "sample", "constrain", "idle", "unknown", "calibrate")
+PHASES: tuple[Phase, ...] = ("load", "decode", "sample", "constrain", "idle", "unknown", "calibrate", "encode", "prepare")
 CODES = {phase: code for code, phase in enumerate(PHASES)}
 
 MAX_IDS = 4096

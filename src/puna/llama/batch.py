@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from puna.llama.library import C
 
+FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
 
@@ -64,6 +65,34 @@ class Batch:
         """The `llama_batch` for the rows added so far; valid while this object lives."""
         self._struct.n_tokens = self.n
         return self._struct
+
+
+class VectorBatch:
+    """Vectors in the place of tokens, of one sequence: one decode call."""
+
+    def __init__(self, vectors: FloatArray, positions: IntArray, sequence: int, *, wants_logits: bool) -> None:
+        """`vectors`: (n, width), `positions`: (sections, n). Logits are computed for the last one, if at all."""
+        self.n = len(vectors)
+        self._kept = (
+            np.ascontiguousarray(vectors, np.float32),
+            np.ascontiguousarray(positions, np.int32),
+            np.ones(self.n, np.int32),
+            np.full(self.n, sequence, np.int32),
+            np.zeros(self.n, np.int8),
+        )
+        embd, pos, n_seq, seq, logits = self._kept
+        logits[-1] = wants_logits
+        self._seq_pointers = seq.ctypes.data + 4 * np.arange(self.n, dtype=np.uintp)
+        self.struct = C.llama_batch(
+            n_tokens=self.n,
+            token=None,
+            embd=_pointer(embd, ctypes.c_float),
+            pos=_pointer(pos, C.llama_pos),
+            n_seq_id=_pointer(n_seq, ctypes.c_int32),
+            seq_id=_pointer(self._seq_pointers, ctypes.POINTER(C.llama_seq_id)),
+            logits=_pointer(logits, ctypes.c_int8),
+        )
+        """The `llama_batch`; valid while this object lives."""
 
 
 def _pointer(array: Any, kind: Any) -> Any:

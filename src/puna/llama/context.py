@@ -8,17 +8,15 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.adapted import Adapted
-from puna.llama.batch import Batch
+from puna.llama.batch import Batch, VectorBatch
+from puna.llama.batch import FloatArray as FloatArray
 from puna.llama.library import C
 from puna.llama.model import Model
 from puna.llama.state import HEAD, State, StateFormatError, StateShape, adapt, learn
-
-FloatArray = npt.NDArray[np.float32]
 
 CACHE_TYPES = {
     "f32": C.GGML_TYPE_F32,
@@ -107,7 +105,7 @@ class Context(Adapted):
 
     # decoding
 
-    def decode(self, batch: Batch) -> None:
+    def decode(self, batch: Batch | VectorBatch) -> None:
         """Compute the batch. Raises `NoRoom` when cells are lacking, `DecodeError` for anything else."""
         code: int = C.llama_decode(self._p, batch.struct)
         if code == 0:
@@ -116,6 +114,14 @@ class Context(Adapted):
         if code == 1:
             raise NoRoom(f"no free cells for a batch of {batch.n}: {problems}")
         raise DecodeError(f"decode failed with code {code}: {problems}")
+
+    def decode_together(self, batch: VectorBatch) -> None:
+        """The same, with every vector seeing all the others, which have to fit into one step of the engine."""
+        C.llama_set_causal_attn(self._p, False)
+        try:
+            self.decode(batch)
+        finally:
+            C.llama_set_causal_attn(self._p, True)
 
     def logits(self, row: int) -> FloatArray:
         """The logits of batch row `row` as a writable view, valid until the next decode. Shape: (n_vocab,)."""

@@ -9,6 +9,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from puna.errors import StartupError
 
@@ -30,7 +31,7 @@ except ImportError as error:  # a missing wheel, or a library whose own dependen
 except (OSError, RuntimeError, FileNotFoundError) as error:
     raise StartupError(f"the engine's shared library cannot be loaded: {error}; run `make engine`") from error
 
-__all__ = ["C", "EngineLog", "describe", "start"]
+__all__ = ["C", "EngineLog", "describe", "mtmd", "start"]
 
 GGML_LOG_LEVEL_WARN = 3
 GGML_LOG_LEVEL_ERROR = 4
@@ -63,6 +64,11 @@ class EngineLog:
             if self._sink is not None:
                 self._sink(line)
 
+    @property
+    def callback(self) -> Any:
+        """For libraries that log on their own."""
+        return self._callback
+
     def take_problems(self) -> list[str]:
         """The warnings and errors since the last call, oldest first."""
         problems = list(self._problems)
@@ -78,6 +84,17 @@ def start(*, verbose: bool = False) -> None:
     """Bring the engine up, once per process. Quiet unless `verbose`, which prints every line to stderr."""
     log.install(_print_line if verbose else None)
     C.llama_backend_init()
+
+
+@functools.cache
+def mtmd() -> Any:
+    """The library of projectors, loaded when one is wanted. Raises `StartupError` where the engine was built without it."""
+    try:
+        from llama_cpp import mtmd_cpp
+    except (OSError, RuntimeError, ImportError) as error:
+        raise StartupError(f"this build of the engine takes no pictures or sound: {error}; run `make engine`") from error
+    mtmd_cpp.mtmd_log_set(log.callback, None)
+    return mtmd_cpp
 
 
 def _print_line(line: str) -> None:

@@ -150,7 +150,7 @@ def learn(state: State, n_tail: int) -> StateShape:
 
 
 def take_apart(state: State, shape: StateShape) -> tuple[Rows | None, State]:
-    """Rows with the positions 0, 1, 2 and so on, and the tail. Both may be views into `state`.
+    """Rows in the order of their tokens, from the first one on, and the tail. Both may be views into `state`.
 
     Raises `StateFormatError` for a state of another shape, `OtherPositions` for one that cannot be taken apart.
     """
@@ -159,14 +159,23 @@ def take_apart(state: State, shape: StateShape) -> tuple[Rows | None, State]:
     at, _, after = _own_stream(state)
     rows = Rows(state, shape, at)
     tail = _tail(state, rows, after)
-    order = np.arange(rows.count)
-    if not np.array_equal(rows.positions, order):
+    if not _is_beginning(rows.positions, shape):
         # in one pool of cells a sequence may lie in any order
         sorting = np.argsort(rows.positions, kind="stable")
-        if not np.array_equal(rows.positions[sorting], order):
+        if not _is_beginning(rows.positions[sorting], shape):
             raise OtherPositions("positions that are not those of a beginning")
         rows = Rows(_gather([(rows, sorting)], transposed=rows.transposed), shape)
     return rows, tail
+
+
+def _is_beginning(positions: npt.NDArray[np.int32], shape: StateShape) -> bool:
+    """Whether cells are those of a sequence's beginning, in order.
+
+    Where cells have a place in a picture too, all those of a picture may have one position, and those after it begin later.
+    """
+    if shape.cell == CELLS[0]:
+        return np.array_equal(positions, np.arange(len(positions)))
+    return bool(positions[0] == 0 and (np.diff(positions) >= 0).all())
 
 
 def cut(rows: Rows, start: int, stop: int) -> State:

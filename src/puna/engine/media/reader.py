@@ -1,0 +1,106 @@
+"""Pictures and sounds on their way into a sequence: made ready on another thread, encoded once, kept."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from puna.engine.media.encodings import Encodings
+from puna.engine.media.runs import Run, Runs, ids
+from puna.engine.sequence import Sequence
+from puna.errors import InvalidRequest
+from puna.llama.media import MediaFault, Part, Patch, Projector
+from puna.media import MEDIA, Media, MediaFacts
+
+
+class MediaReader:
+    """Expands prompts and encodes what stands in them. One a worker."""
+
+    def __init__(self, projector: Projector, identity: str, encodings: Encodings, *, most_at_once: int) -> None:
+        """`identity` is a digest of the projector and of what it is told. `most_at_once` are the tokens of one step of the
+        engine: vectors that see each other must fit into one."""
+        self.encodings = encodings
+        self.n_encoded = 0
+        """Runs that were encoded; likewise the seconds that took."""
+        self.seconds = 0.0
+        self._projector = projector
+        self._identity = identity.encode()
+        self._most_at_once = most_at_once
+        self._thread = ThreadPoolExecutor(1, "media")
+        self._begun: dict[int, Future[list[list[Part]]]] = {}
+
+    @property
+    def facts(self) -> MediaFacts:
+        """What the server gets to know."""
+        one = self._projector
+        return MediaFacts(path=one.path, vision=one.vision, audio=one.audio, audio_rate=one.audio_rate)
+
+    def begin(self, request: int, media: tuple[Media, ...]) -> Future[None]:
+        """Make a request's media ready, on another thread; done when `finish` may be called."""
+        work = self._thread.submit(self._expand, media)
+        self._begun[request] = work
+        done: Future[None] = Future()
+        work.add_done_callback(lambda _: done.set_result(None))
+        return done
+
+    def forget(self, request: int) -> None:
+        """A request is gone before its media were ready."""
+        if work := self._begun.pop(request, None):
+            work.cancel()
+
+    def finish(self, sequence: Sequence) -> None:
+        """Put what `begin` has made ready into a sequence. Raises `InvalidRequest`, or `MediaFault` for what nobody else did."""
+        expanded = self._begun.pop(sequence.id).result()
+        media = iter(zip(sequence.generation.media, expanded, strict=True))
+        tokens: list[int] = []
+        runs: list[Run] = []
+        position = 0
+        for token in sequence.generation.prompt:
+            if token != MEDIA:
+                tokens.append(token)
+                position += 1
+                continue
+            one, parts = next(media)
+            for number, part in enumerate(parts):
+                if not isinstance(part, Patch):
+                    tokens += part
+                    position += len(part)
+                    continue
+                self._check(part)
+                name = b"%b;%b;%d;%d" % (self._identity, one.digest.encode(), number, part.n_tokens)
+                runs.append(Run(len(tokens), position, part, name))
+                tokens += ids(name, part.n_tokens)
+                position += part.n_pos
+        sequence.expand(tokens, Runs(tuple(runs)))
+
+    def _check(self, patch: Patch) -> None:
+        if not patch.causal and patch.n_tokens > self._most_at_once:
+            raise InvalidRequest(
+                f"a picture of {patch.n_tokens} tokens must be read at once, and the server reads {self._most_at_once}: "
+                "send a smaller one, or start the server with a larger -ub"
+            )
+
+    def _expand(self, media: tuple[Media, ...]) -> list[list[Part]]:
+        return [self._projector.expand(one) for one in media]
+
+    def fetch(self, sequence: Sequence, run: Run) -> bool:
+        """Give a sequence a run's vectors, if they were encoded before; whether it has them."""
+        if sequence.encoded is not None and sequence.encoded[0] == run.name:
+            return True
+        if (kept := self.encodings.get(run.name)) is None:
+            return False
+        sequence.encoded = (run.name, kept)
+        return True
+
+    def encode(self, sequence: Sequence, run: Run) -> None:
+        """Give a sequence a run's vectors. Raises `MediaFault`."""
+        assert isinstance(run.patch, Patch)
+        begin = time.perf_counter()
+        vectors = self._projector.encode(run.patch)
+        self.seconds += time.perf_counter() - begin
+        self.n_encoded += 1
+        self.encodings.put(run.name, vectors)
+        sequence.encoded = (run.name, vectors)
+
+
+__all__ = ["MediaFault", "MediaReader"]
