@@ -9,9 +9,12 @@ import pytest
 
 from puna.config import ScaledFile
 from puna.ipc.frames import SlotDone, SlotJob
+from puna.media import MEDIA
 from puna.types import SlotAction
 from tests.engine.driver import Driver
+from tests.engine.media import picture, write_pair
 from tests.tiny import write_lora
+from tests.tiny.projector import Vision
 
 PROMPT = tuple(5 + i % 200 for i in range(150))
 QUESTION = (*PROMPT[:120], 7, 8, 9)
@@ -209,3 +212,22 @@ def test_memory_that_cannot_be_cut_goes_on_from_its_end(kind: str, tmp_path: Pat
     again.must("restore", 0, "one")
     assert again.ask((*whole, 7, 8, 9), force="fine").cached == n
     assert again.warnings == []
+
+
+@pytest.mark.parametrize("kind", ["mlp", "qwen2vl"])
+def test_a_prompt_with_a_picture_is_saved_and_restored(kind: Vision, tiny_folder: Path, tmp_path: Path) -> None:
+    model, projector = write_pair(tiny_folder, kind)
+    asked = ((*PROMPT[:60], MEDIA, *PROMPT[:9]), (picture(),))
+    first = Slots(model, tmp_path, mmproj=str(projector))
+    answer = first.ask(asked[0], media=asked[1], max_tokens=2, id_slot=1)
+    assert first.must("save", 1, "one") > 70
+    again = Slots(model, tmp_path, mmproj=str(projector))
+    again.must("restore", 2, "one")
+    repeated = again.ask(asked[0], media=asked[1], max_tokens=2)
+    assert (repeated.tokens, repeated.read, again.stats.media_encoded) == (answer.tokens, 1, 0)
+    other = again.ask(asked[0], media=(picture(seed=1),), max_tokens=2)
+    assert other.cached <= 60 + 13
+    forgetful = Slots(model, tmp_path, mmproj=str(projector), cache_ram=0)
+    forgetful.ask(asked[0], media=asked[1], max_tokens=2, id_slot=1)
+    assert "send the prompt again first" in forgetful.act("save", 1, "two").error
+    assert first.warnings == again.warnings == forgetful.warnings == []

@@ -8,7 +8,7 @@ import pytest
 from gguf import GGML_QUANT_SIZES, GGUFWriter
 
 from puna.errors import StartupError
-from puna.gguf import TENSOR_TYPES, parts, read_header, read_tensor, total_bytes
+from puna.gguf import TENSOR_TYPES, find_projector, parts, read_header, read_tensor, total_bytes
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +148,20 @@ def test_the_files_of_one_model_count_together(tmp_path: Path) -> None:
     assert total_bytes(str(tmp_path / "m.gguf")) == 7
     with pytest.raises(FileNotFoundError):
         total_bytes(str(tmp_path / "m-00001-of-00003.gguf"))
+
+
+def test_a_projector_beside_a_model(tmp_path: Path) -> None:
+    def files(*names: str) -> str:
+        for path in tmp_path.iterdir():
+            path.unlink()
+        for name in names:
+            (tmp_path / name).touch()
+        return Path(find_projector(str(tmp_path / names[0]))).name
+
+    assert files("m-Q8_0.gguf") == ""
+    assert files("m-Q8_0.gguf", "mmproj.gguf") == "mmproj.gguf"
+    assert files("m-Q8_0.gguf", "m-Q4_K_M.gguf", "mmproj-BF16.gguf", "mmproj-F16.gguf") == "mmproj-F16.gguf"
+    assert files("m-00001-of-00002.gguf", "m-00002-of-00002.gguf", "mmproj-x.gguf") == "mmproj-x.gguf"
+    assert files("m-Q8_0.gguf", "other.gguf", "mmproj-other-f16.gguf") == ""
+    assert files("m-Q8_0.gguf", "other.gguf", "mmproj-other-f16.gguf", "M.mmproj-Q8_0.gguf") == "M.mmproj-Q8_0.gguf"
+    assert find_projector(str(tmp_path / "none" / "m.gguf")) == ""

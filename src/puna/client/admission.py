@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from puna.errors import ContextExceeded, InputTooLong, InvalidRequest, NotSupported
+from puna.errors import ContextExceeded, InputTooLong, InvalidRequest, NotSupported, TooLarge
 from puna.types import MEDIA, Generation, Media, ModelFacts
 
 KINDS = {"image": "pictures", "audio": "sound"}
+
+MOST_MEDIA = 192 << 20
+"""Bytes of decoded media that one request may bring: they travel to the worker in one frame."""
 
 LONGEST_WAIT = 60
 """Seconds that nobody is told to stay away for longer."""
@@ -38,11 +41,13 @@ def check_adapters(lora: Sequence[tuple[int, float]], facts: ModelFacts) -> None
 
 
 def check_media(prompt: Sequence[int], media: Sequence[Media], facts: ModelFacts, *, param: str) -> None:
-    """Raise InvalidRequest for media that are not what they say or not as many as stand in the prompt, NotSupported for a
-    kind that the model does not take."""
+    """Raise InvalidRequest for media that are not what they say or not as many as stand in the prompt, TooLarge
+    for too much of them, NotSupported for a kind that the model does not take."""
     n_places = sum(token == MEDIA for token in prompt)
     if n_places != len(media):
         raise InvalidRequest(f"the prompt has {n_places} places for pictures and sounds, and {len(media)} came", param=param)
+    if sum(len(one.data) for one in media) > MOST_MEDIA:
+        raise TooLarge(f"the pictures and sounds take more than {MOST_MEDIA >> 20} MiB together, decoded", param=param)
     for one in media:
         if facts.media is None:
             raise NotSupported(f"{facts.description} takes text only; start the server with --mmproj FILE for {KINDS[one.kind]}")
