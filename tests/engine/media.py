@@ -109,23 +109,24 @@ class MediaDriver(Driver):
         self.settings = EngineSettings(model=str(pair[0]), mmproj=str(pair[1]))
         super().__init__(pair[0], mmproj=str(pair[1]), **settings)
 
-    def prompt(self, *parts: str | Media) -> dict[str, object]:
-        """The fields of a request whose prompt is made of texts and media."""
+    def prompt(self, *parts: str | Media) -> tuple[tuple[int, ...], tuple[Media, ...]]:
+        """A prompt that is made of texts and media: its tokens, and its media."""
         tokens: list[int] = []
         for i, part in enumerate(parts):
-            text = self.vocab.tokenize(part, add_special=i == 0, parse_special=False) if isinstance(part, str) else [MEDIA]
-            tokens += text
-        return {"prompt": tuple(tokens), "media": tuple(part for part in parts if isinstance(part, Media))}
+            tokens += self.vocab.tokenize(part, add_special=i == 0, parse_special=False) if isinstance(part, str) else [MEDIA]
+        return tuple(tokens), tuple(part for part in parts if isinstance(part, Media))
 
-    def ask_about(self, *parts: str | Media, **more: object) -> Answer:
+    def ask_about(self, *parts: str | Media, max_tokens: int = 6, **more: object) -> Answer:
         """Send one such request and run to its end."""
-        return self.ask(**{"max_tokens": 6, **self.prompt(*parts), **more})  # type: ignore[arg-type]  # passed on
+        tokens, media = self.prompt(*parts)
+        return self.ask(tokens, media=media, max_tokens=max_tokens, **more)
 
-    def submit_about(self, *parts: str | Media, **more: object) -> Answer:
-        return self.submit(**{"max_tokens": 6, **self.prompt(*parts), **more})  # type: ignore[arg-type]  # passed on
+    def submit_about(self, *parts: str | Media, max_tokens: int = 6, **more: object) -> Answer:
+        """Send one such request."""
+        tokens, media = self.prompt(*parts)
+        return self.submit(tokens, media=media, max_tokens=max_tokens, **more)  # type: ignore[arg-type]  # passed on
 
     def check(self, answer: Answer, *parts: str | Media) -> None:
         """An answer to these parts is like the library's."""
-        fields = self.prompt(*parts)
         assert answer.error == "" and answer.tokens
-        assert_like_library(self.settings, fields["prompt"], fields["media"], answer)  # type: ignore[arg-type]  # as made above
+        assert_like_library(self.settings, *self.prompt(*parts), answer)

@@ -12,6 +12,7 @@ from puna.speculation import Speculation
 from puna.types import Sampling
 from tests.engine.driver import Driver
 from tests.engine.media import KINDS, MediaDriver, picture, sound, write_pair
+from tests.tiny.projector import Vision
 
 ONE, OTHER = picture(), picture(seed=1)
 LONG = "This is a long story about a picture, and about what one could see in it on a clear day. " * 4
@@ -76,12 +77,11 @@ def test_other_pictures_and_none_do_not_mix(driver: MediaDriver) -> None:
 
 
 def test_pictures_in_a_conversation(driver: MediaDriver) -> None:
-    parts: list[object] = ["Hello. ", ONE, " What is this?"]
-    answer = driver.ask_about(*parts, sampling=FREE)  # type: ignore[arg-type]  # texts and media
+    parts = ("Hello. ", ONE, " What is this?")
+    answer = driver.ask_about(*parts, sampling=FREE)
     n_before = answer.cached + answer.read
-    prompt = driver.prompt(*parts)  # type: ignore[arg-type]  # the same
-    more = driver.prompt("", " And this? ", OTHER, " Well?")
-    tokens = (*prompt["prompt"], *answer.tokens, *more["prompt"][1 if driver.vocab.add_bos else 0 :])  # type: ignore[misc,index]
+    more, _ = driver.prompt("", " And this? ", OTHER, " Well?")
+    tokens = (*driver.prompt(*parts)[0], *answer.tokens, *more[driver.vocab.add_bos :])
     second = driver.ask(tokens, media=(ONE, OTHER), max_tokens=6, sampling=FREE)
     assert second.cached >= n_before
     assert second.error == ""
@@ -181,8 +181,8 @@ def test_a_context_that_has_to_grow(tiny_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_from_disk(kind: str, tiny_folder: Path, tmp_path: Path) -> None:
-    pair = write_pair(tiny_folder, kind)  # type: ignore[arg-type]  # one of them
+def test_from_disk(kind: Vision, tiny_folder: Path, tmp_path: Path) -> None:
+    pair = write_pair(tiny_folder, kind)
     parts = (LONG, ONE, " What is it?")
     first = MediaDriver(pair, cache_dir=str(tmp_path))
     answer = first.ask_about(*parts, sampling=FREE)

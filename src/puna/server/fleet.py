@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from puna import gguf
-from puna.config import Settings
+from puna.config import EngineSettings, Settings
 from puna.errors import StartupError, Unavailable
 from puna.log import logger
 from puna.machine import free_memory
@@ -88,9 +88,15 @@ def _entry(
         jobs=able | {favoured} if favoured else able,
         favoured=frozenset([favoured]) if favoured else frozenset(),
         origin=origin,
-        needed=needed_bytes(header, settings.engine),
+        needed=needed_bytes(header, settings.engine) + _projector_bytes(settings.engine),
         on_start=on_start,
     )
+
+
+def _projector_bytes(engine: EngineSettings) -> int:
+    """Size of the file with which a model takes pictures or sound, if there is one."""
+    path = engine.mmproj or (gguf.find_projector(engine.model) if engine.mmproj_auto else "")
+    return Path(path).stat().st_size if path and Path(path).is_file() else 0
 
 
 def _in_folder(folder: str, settings: Settings, taken: set[str]) -> list[Entry]:
