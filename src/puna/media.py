@@ -32,3 +32,5 @@ class MediaFacts(msgspec.Struct, frozen=True, kw_only=True):
     audio: bool
     audio_rate: int = 0
     """Samples a second that sound has to have; 0 where none is taken."""
+    pooled: bool = False
+    """Whether inputs to embed or to rank may hold them too."""

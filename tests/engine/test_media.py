@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from puna.media import MEDIA
+from puna.config import EngineSettings
+from puna.engine.assembly import assemble
+from puna.ipc.frames import Embed, Pooled
+from puna.media import MEDIA, Media
 from puna.speculation import Speculation
 from puna.types import Sampling
-from tests.engine.driver import Driver
+from tests.engine.driver import Diary, Driver
 from tests.engine.media import KINDS, MediaDriver, picture, sound, write_pair
 from tests.tiny.projector import Vision
 
@@ -236,3 +241,48 @@ def test_a_model_without_a_projector_refuses(tiny_llama: Path) -> None:
     answer = driver.submit((5, MEDIA, 6), media=(ONE,))
     driver.step()
     assert (answer.end, answer.error) == ("error", "the model takes text only")
+
+
+class Vectors:
+    """A worker that embeds, and what became of its inputs."""
+
+    def __init__(self, kind: Vision, folder: Path, **settings: object) -> None:
+        model, projector = write_pair(folder, kind)
+        wish = {"model": str(model), "mmproj": str(projector), "n_threads": 1, "calibrate": False, "embeddings": True}
+        chosen = EngineSettings(**{**wish, **settings})  # type: ignore[arg-type]  # passed on
+        self.warnings: list[str] = []
+        self.work, self.facts = assemble(
+            chosen, safe_mode=False, recorder=Diary(), progress=lambda _done: None, warn=self.warnings.append
+        )
+
+    def embed(self, *inputs: tuple[tuple[int, ...], tuple[Media, ...]]) -> list[Pooled]:
+        tokens = tuple(array("i", one).tobytes() for one, _ in inputs)
+        self.work.submit(Embed(id=1, inputs=tokens, indices=tuple(range(len(inputs))), media=tuple(media for _, media in inputs)))
+        found: list[Pooled] = []
+        while not self.work.idle:
+            found += self.work.step().pooled
+        return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pictures_become_embeddings(kind: Vision, tiny_folder: Path) -> None:
+    vectors = Vectors(kind, tiny_folder, pooling="last")
+    assert vectors.facts.media is not None and vectors.facts.media.pooled
+    text = tuple(range(270, 290))
+    asked = (((*text, MEDIA, 5), (ONE,)), ((*text, MEDIA, 5), (OTHER,)), ((*text, 5), ()), ((MEDIA,), (ONE,)))
+    found = {pooled.indices[0]: pooled for pooled in vectors.embed(*asked) if not pooled.part}
+    assert sorted(found) == [0, 1, 2, 3]
+    assert all(np.isfinite(np.frombuffer(found[i].vectors[0], np.float32)).all() for i in range(4))
+    assert len({found[i].vectors[0] for i in range(4)}) == 4
+    assert (found[0].n_tokens > 21, found[2].n_tokens) == (True, 0)
+    again = {pooled.indices[0]: pooled for pooled in vectors.embed(*asked) if not pooled.part}
+    before, after = (np.frombuffer(one[0].vectors[0], np.float32) for one in (found, again))
+    assert np.allclose(before, after, atol=1e-3)
+    (refused,) = vectors.embed(((*[5] * (vectors.facts.n_ctx_pooled - 2), MEDIA), (ONE,)))
+    assert refused.error_kind == "invalid" and "with its media" in refused.error
+    assert vectors.warnings == []
+
+
+def test_vectors_of_all_tokens_at_once_take_no_pictures(tiny_folder: Path) -> None:
+    media = Vectors("mlp", tiny_folder, pooling="mean").facts.media
+    assert media is not None and not media.pooled

@@ -79,6 +79,8 @@ def check_inputs(
         if not _known(tokens, own, facts):
             raise InvalidRequest(f"input {index} has a token id outside the vocabulary (0 to {facts.n_vocab - 1})", param="input")
         check_media(tokens, own, facts, param=f"input.{index}")
+        if own and not (facts.media is not None and facts.media.pooled):
+            raise NotSupported(f"{facts.description} embeds text only: its vectors are made of all tokens at once")
         if len(tokens) > facts.n_ctx_pooled:
             raise InputTooLong(index, len(tokens), facts.n_ctx_pooled, param="input")
 

@@ -48,6 +48,8 @@ class EmbeddingRequest:
         self.began = time.monotonic()
         self.vectors: list[bytes | None] = [None] * len(inputs)
         """What each input became, as 32-bit floats; None until it is there."""
+        self.sizes = [len(tokens) for tokens in inputs]
+        """Tokens of each input, with all that its media take once it is done."""
         self.n_done = 0
         """Tokens of the inputs that are done."""
         self.error: PunaError | None = None
@@ -80,6 +82,7 @@ class EmbeddingRequest:
             if pooled.part:
                 self._parts.setdefault(index, []).append(vector)
             elif self.vectors[index] is None:
+                self.sizes[index] = pooled.n_tokens or self.sizes[index]
                 self.vectors[index] = b"".join((*self._parts.pop(index, ()), vector))
                 self.n_done += len(self._inputs[index]) // 4
                 self._left -= 1

@@ -14,6 +14,11 @@ class Vectors:
         self._request = request
         self._abort = abort
 
+    @property
+    def sizes(self) -> list[int]:
+        """Tokens of each input; what media take is counted once an input is done."""
+        return self._request.sizes
+
     async def all(self) -> list[bytes]:
         """Wait for every vector, in the order of the inputs, each as 32-bit floats. Raises a `PunaError` if there is none."""
         feed = self._request.feed

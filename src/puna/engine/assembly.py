@@ -100,12 +100,13 @@ def assemble(
     if choice.reason:
         warn(choice.reason)
     facts = _facts(model, settings, tuning, size, choice, adapter_facts(loras, initial_scales(settings)), safe_mode=safe_mode)
-    if media is not None:
-        facts = replace(facts, media=media.facts)
     pooler = None
     if choice.pooling is not None:
         make = partial(make_pooled, model, settings, choice.pooling, tuning, vector)
-        pooler = make_pooler(make, model, settings, facts.n_ctx_pooled, tuning.n_threads_batch, loras, recorder, warn)
+        pooler = make_pooler(make, model, settings, facts.n_ctx_pooled, tuning.n_threads_batch, loras, recorder, warn, media)
+    if media is not None:
+        pooled = pooler is not None and pooler.takes_media
+        facts = replace(facts, media=replace(media.facts, pooled=pooled))
     return Workload(generator, pooler), facts
 
 

@@ -56,12 +56,14 @@ class Intake:
         """Put media into a prompt that has them ready now."""
         assert self._media is not None
         try:
-            self._media.finish(sequence)
+            wanted = sequence.generation
+            ((tokens, runs),) = self._media.finish(sequence.id, [(wanted.prompt, len(wanted.media))])
         except InvalidRequest as error:
             self._outbox.failed(sequence, error.message, "invalid")
         except MediaFault as error:
             self._outbox.failed(sequence, str(error), "fault")
         else:
+            sequence.expand(tokens, runs)
             room = self._arena.limit - sequence.n_prompt
             if room > 0 or (room == 0 and sequence.generation.max_tokens == 0):
                 return self._compile(sequence)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from puna.engine.packing import TOKEN, Input, deal
-from puna.llama.batch import Batch
+from puna.llama.batch import Batch, VectorBatch
 from puna.llama.context import DecodeError
 from puna.llama.lora import Lora
 from puna.llama.pooled import PooledContext
@@ -36,6 +36,14 @@ class Lane:
         """Compute a part of the first sequence, from a position on. Raises `DecodeError`."""
         self._fill([(tokens, start)])
         self._run(lora, n_threads)
+
+    def compute_vectors(self, batch: VectorBatch, lora: Sequence[tuple[int, float]], n_threads: int, *, causal: bool) -> None:
+        """The same for a part that is vectors itself."""
+        self._prepare(lora, n_threads)
+        if causal:
+            self.context.compute(batch)
+        else:
+            self.context.compute_together(batch)
 
     def vectors(self, inputs: Sequence[Input], n_threads: int) -> Result:
         """Compute whole inputs, and forget them."""
@@ -65,10 +73,13 @@ class Lane:
             self._batch.add(ids, start, seat, n_logits=len(ids))
 
     def _run(self, lora: Sequence[tuple[int, float]], n_threads: int) -> None:
+        self._prepare(lora, n_threads)
+        self.context.compute(self._batch)
+
+    def _prepare(self, lora: Sequence[tuple[int, float]], n_threads: int) -> None:
         # adapters with an invocation wait for an answer to begin, and here is none
         self.context.use_adapters([(self._loras[id], scale) for id, scale in lora if not self._loras[id].invocation])
         self.context.use_threads(n_threads)
-        self.context.compute(self._batch)
 
 
 class Lanes:
@@ -102,6 +113,10 @@ class Lanes:
     def alone(self, tokens: bytes, start: int, lora: Sequence[tuple[int, float]]) -> None:
         """Compute a part of a sequence in the first lane, with all threads. Raises `DecodeError`."""
         self.first.compute(tokens, start, lora, self._n_threads)
+
+    def vectors_alone(self, batch: VectorBatch, lora: Sequence[tuple[int, float]], *, causal: bool) -> None:
+        """The same for a part that is vectors itself."""
+        self.first.compute_vectors(batch, lora, self._n_threads, causal=causal)
 
     def run(self, inputs: Sequence[Input]) -> list[tuple[list[Input], Result]]:
         """Compute whole inputs in as many lanes as there are inputs for; each lane's share and what came of it."""

@@ -260,12 +260,15 @@ class Engine:
 
     def _has_vectors(self, sequence: Sequence, run: Run) -> bool:
         """Whether a run's vectors are there. If not, this step went into encoding them, and others have their turn first."""
+        if sequence.encoded is not None and sequence.encoded[0] == run.name:
+            return True
         assert self._media is not None
-        if self._media.fetch(sequence, run):
+        if (known := self._media.known(run)) is not None:
+            sequence.encoded = (run.name, known)
             return True
         self._recorder.record("encode", [sequence.id, *self.compiling.ids])
         try:
-            self._media.encode(sequence, run)
+            sequence.encoded = (run.name, self._media.encode(run))
         except MediaFault as error:
             self._fail(sequence, f"the engine could not encode this: {error}", "fault")
         return False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from puna.engine.media.runs import NO_RUNS, Runs
 from puna.ipc.frames import Embed
 
 TOKEN = 4
@@ -21,6 +23,8 @@ class Input:
     tokens: bytes
     lora: tuple[tuple[int, float], ...] = ()
     """Adapters that apply."""
+    runs: Runs = NO_RUNS
+    """Where vectors of pictures and sounds stand among the tokens; such an input is computed by itself."""
     alone: bool = False
     """Whether it must have a batch of its own: the one it was part of failed, and nobody knows because of whom."""
 
@@ -42,12 +46,17 @@ class PoolingQueue:
         """Requests with inputs to compute."""
         return len(self._turns)
 
-    def add(self, request: Embed) -> None:
-        """Queue a request."""
-        inputs = (
-            Input(request.id, index, tokens, request.lora) for index, tokens in zip(request.indices, request.inputs, strict=True)
-        )
-        self._put(request.id, deque(inputs))
+    def add(self, request: Embed, expanded: Sequence[tuple[list[int], Runs]] = ()) -> None:
+        """Queue a request. `expanded` are the tokens and runs of inputs with media, of all of them if there are any."""
+        places = list(zip(request.indices, request.inputs, strict=True))
+        if expanded:
+            inputs = deque(
+                Input(request.id, index, array("i", tokens).tobytes(), request.lora, runs)
+                for (index, _), (tokens, runs) in zip(places, expanded, strict=True)
+            )
+        else:
+            inputs = deque(Input(request.id, index, tokens, request.lora) for index, tokens in places)
+        self._put(request.id, inputs)
 
     def _put(self, request: int, inputs: deque[Input]) -> None:
         if inputs:
@@ -82,7 +91,7 @@ class PoolingQueue:
             request = self._turns.popleft()
             inputs = self._jobs[request]
             one = inputs[0]
-            alone = one.alone or (most_each is not None and one.n_tokens > most_each)
+            alone = one.alone or bool(one.runs) or (most_each is not None and one.n_tokens > most_each)
             if batch and (one.n_tokens > left or alone or one.lora != batch[0].lora):
                 passed.append(request)
                 continue

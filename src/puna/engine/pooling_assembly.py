@@ -8,6 +8,7 @@ from puna import gguf
 from puna.config import EngineSettings
 from puna.engine.contexts import free_memory
 from puna.engine.lanes import Lane
+from puna.engine.media.reader import MediaReader
 from puna.engine.pooling import Pooler
 from puna.engine.pooling_choice import MOST_INPUTS, PACK, PoolingChoice, PoolingSize, choose_pooling
 from puna.engine.recorder import Recorder
@@ -63,6 +64,7 @@ def make_pooler(
     loras: Sequence[Lora],
     recorder: Recorder,
     warn: Callable[[str], None],
+    media: MediaReader | None = None,
 ) -> Pooler:
     """What makes vectors of inputs of up to `limit` tokens. Raises `StartupError` for want of memory."""
     first = max(LEAST_PACK, min(PACK, settings.n_ubatch, settings.n_batch))
@@ -87,6 +89,7 @@ def make_pooler(
         n_threads=n_threads,
         recorder=recorder,
         warn=warn,
+        media=media,
     )
     pooler.warm_up()
     return pooler

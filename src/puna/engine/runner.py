@@ -101,7 +101,7 @@ class Runner:
         part = slice(first, first + piece.count)
         wants_logits = (piece.reaches_end and sequence.generation.max_tokens != 0) or bool(plan.adapters.scales)
         positions = run.patch.positions(run.position)[:, part]
-        batch = VectorBatch(sequence.encoded[1][part], positions, sequence.seat, wants_logits=wants_logits)
+        batch = VectorBatch(sequence.encoded[1][part], positions, sequence.seat, n_logits=int(wants_logits))
         begin = time.perf_counter()
         self._context.use_adapters([(self._loras[id], scale) for id, scale in plan.adapters.scales])
         if run.patch.causal:

@@ -153,6 +153,8 @@ class Pooled(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """For each its 32-bit floats: one vector, a score's outputs, or without pooling one vector a token."""
     part: bool = False
     """Whether more vectors of the same input follow."""
+    n_tokens: int = 0
+    """Of an input with media, which comes alone: its tokens with all that they take; 0 of others."""
     error: str = ""
     """Why the request failed as a whole; nothing follows."""
     error_kind: Literal["invalid", "fault"] = "fault"

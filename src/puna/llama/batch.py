@@ -70,8 +70,8 @@ class Batch:
 class VectorBatch:
     """Vectors in the place of tokens, of one sequence: one decode call."""
 
-    def __init__(self, vectors: FloatArray, positions: IntArray, sequence: int, *, wants_logits: bool) -> None:
-        """`vectors`: (n, width), `positions`: (sections, n). Logits are computed for the last one, if at all."""
+    def __init__(self, vectors: FloatArray, positions: IntArray, sequence: int, *, n_logits: int) -> None:
+        """`vectors`: (n, width), `positions`: (sections, n). Logits are computed for the last `n_logits` of them."""
         self.n = len(vectors)
         self._kept = (
             np.ascontiguousarray(vectors, np.float32),
@@ -81,7 +81,7 @@ class VectorBatch:
             np.zeros(self.n, np.int8),
         )
         embd, pos, n_seq, seq, logits = self._kept
-        logits[-1] = wants_logits
+        logits[self.n - n_logits :] = 1
         self._seq_pointers = seq.ctypes.data + 4 * np.arange(self.n, dtype=np.uintp)
         self.struct = C.llama_batch(
             n_tokens=self.n,

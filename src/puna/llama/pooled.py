@@ -10,7 +10,7 @@ import numpy as np
 from puna.errors import StartupError
 from puna.llama import library
 from puna.llama.adapted import Adapted
-from puna.llama.batch import Batch
+from puna.llama.batch import Batch, VectorBatch
 from puna.llama.context import ROPE_SCALING, DecodeError, FloatArray, NoRoom
 from puna.llama.library import C
 from puna.llama.model import Model
@@ -93,7 +93,15 @@ class PooledContext(Adapted):
         """Compute on so many threads from the next batch on."""
         C.llama_set_n_threads(self._p, n, n)
 
-    def compute(self, batch: Batch) -> None:
+    def compute_together(self, batch: VectorBatch) -> None:
+        """The same as `compute`, with every vector seeing all the others."""
+        C.llama_set_causal_attn(self._p, False)
+        try:
+            self.compute(batch)
+        finally:
+            C.llama_set_causal_attn(self._p, self.causal)
+
+    def compute(self, batch: Batch | VectorBatch) -> None:
         """Compute the batch. Raises `NoRoom` or `DecodeError`; what was in memory before is as it was."""
         run = C.llama_encode if self._encode else C.llama_decode
         code: int = run(self._p, batch.struct)

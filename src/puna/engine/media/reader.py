@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 
-from puna.engine.media.encodings import Encodings
+from puna.engine.media.encodings import Encodings, FloatArray
 from puna.engine.media.runs import Run, Runs, ids
-from puna.engine.sequence import Sequence
 from puna.errors import InvalidRequest
 from puna.llama.media import MediaFault, Part, Patch, Projector
 from puna.media import MEDIA, Media, MediaFacts
@@ -27,7 +28,7 @@ class MediaReader:
         self._identity = identity.encode()
         self._most_at_once = most_at_once
         self._thread = ThreadPoolExecutor(1, "media")
-        self._begun: dict[int, Future[list[list[Part]]]] = {}
+        self._begun: dict[int, Future[list[tuple[str, list[Part]]]]] = {}
 
     @property
     def facts(self) -> MediaFacts:
@@ -35,7 +36,7 @@ class MediaReader:
         one = self._projector
         return MediaFacts(path=one.path, vision=one.vision, audio=one.audio, audio_rate=one.audio_rate)
 
-    def begin(self, request: int, media: tuple[Media, ...]) -> Future[None]:
+    def begin(self, request: int, media: Iterable[Media]) -> Future[None]:
         """Make a request's media ready, on another thread; done when `finish` may be called."""
         work = self._thread.submit(self._expand, media)
         self._begun[request] = work
@@ -48,30 +49,35 @@ class MediaReader:
         if work := self._begun.pop(request, None):
             work.cancel()
 
-    def finish(self, sequence: Sequence) -> None:
-        """Put what `begin` has made ready into a sequence. Raises `InvalidRequest`, or `MediaFault` for what nobody else did."""
-        expanded = self._begun.pop(sequence.id).result()
-        media = iter(zip(sequence.generation.media, expanded, strict=True))
+    def finish(self, request: int, prompts: Iterable[tuple[Iterable[int], int]]) -> list[tuple[list[int], Runs]]:
+        """What `begin` has made ready, put into prompts, each with the number of media in it: its tokens, and its runs.
+
+        Raises `InvalidRequest`, or `MediaFault` for what is not the caller's fault.
+        """
+        media = iter(self._begun.pop(request).result())
+        return [self._put(prompt, islice(media, n)) for prompt, n in prompts]
+
+    def _put(self, prompt: Iterable[int], media: Iterator[tuple[str, list[Part]]]) -> tuple[list[int], Runs]:
         tokens: list[int] = []
         runs: list[Run] = []
         position = 0
-        for token in sequence.generation.prompt:
+        for token in prompt:
             if token != MEDIA:
                 tokens.append(token)
                 position += 1
                 continue
-            one, parts = next(media)
+            digest, parts = next(media)
             for number, part in enumerate(parts):
                 if not isinstance(part, Patch):
                     tokens += part
                     position += len(part)
                     continue
                 self._check(part)
-                name = b"%b;%b;%d;%d" % (self._identity, one.digest.encode(), number, part.n_tokens)
+                name = b"%b;%b;%d;%d" % (self._identity, digest.encode(), number, part.n_tokens)
                 runs.append(Run(len(tokens), position, part, name))
                 tokens += ids(name, part.n_tokens)
                 position += part.n_pos
-        sequence.expand(tokens, Runs(tuple(runs)))
+        return tokens, Runs(tuple(runs))
 
     def _check(self, patch: Patch) -> None:
         if not patch.causal and patch.n_tokens > self._most_at_once:
@@ -80,27 +86,25 @@ class MediaReader:
                 "send a smaller one, or start the server with a larger -ub"
             )
 
-    def _expand(self, media: tuple[Media, ...]) -> list[list[Part]]:
-        return [self._projector.expand(one) for one in media]
+    def _expand(self, media: Iterable[Media]) -> list[tuple[str, list[Part]]]:
+        try:
+            return [(one.digest, self._projector.expand(one)) for one in media]
+        except MemoryError as error:
+            raise MediaFault("there is no memory to make pictures or sound ready") from error
 
-    def fetch(self, sequence: Sequence, run: Run) -> bool:
-        """Give a sequence a run's vectors, if they were encoded before; whether it has them."""
-        if sequence.encoded is not None and sequence.encoded[0] == run.name:
-            return True
-        if (kept := self.encodings.get(run.name)) is None:
-            return False
-        sequence.encoded = (run.name, kept)
-        return True
+    def known(self, run: Run) -> FloatArray | None:
+        """A run's vectors, if they were encoded before and are still kept."""
+        return self.encodings.get(run.name)
 
-    def encode(self, sequence: Sequence, run: Run) -> None:
-        """Give a sequence a run's vectors. Raises `MediaFault`."""
+    def encode(self, run: Run) -> FloatArray:
+        """A run's vectors: (tokens, width). Raises `MediaFault`."""
         assert isinstance(run.patch, Patch)
         begin = time.perf_counter()
         vectors = self._projector.encode(run.patch)
         self.seconds += time.perf_counter() - begin
         self.n_encoded += 1
         self.encodings.put(run.name, vectors)
-        sequence.encoded = (run.name, vectors)
+        return vectors
 
 
 __all__ = ["MediaFault", "MediaReader"]
