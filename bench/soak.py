@@ -223,7 +223,7 @@ class Soak:
     def _client(self, server: Server) -> httpx.Client:
         clients: dict[str, httpx.Client] = self._local.__dict__.setdefault("clients", {})
         if server.url not in clients:
-            clients[server.url] = httpx.Client(base_url=server.url, timeout=120, trust_env=False)
+            clients[server.url] = httpx.Client(base_url=server.url, timeout=3600, trust_env=False)
         return clients[server.url]
 
     def _post(self, server: Server, path: str, body: dict[str, Any]) -> Any:

@@ -52,3 +52,20 @@ def test_concurrent_questions_get_their_own_answers(server: Server) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = dict(zip(capitals, pool.map(ask, capitals), strict=True))
     assert {country: capital in answers[country] for country, capital in capitals.items()} == dict.fromkeys(capitals, True)
+
+
+def test_more_chats_than_slots_read_only_what_is_new(server: Server) -> None:
+    """In turn, each after all others; of the answer before, the last token has never been computed."""
+    chats = [[{"role": "user", "content": f"Tell me of {thing}."}] for thing in ("rain", "gold", "Rome", "bread", "chess")]
+    known = [0] * len(chats)
+    for turn in range(3):
+        for number, chat in enumerate(chats):
+            body = {"messages": chat, "max_tokens": 3, "temperature": 0, "ignore_eos": True}
+            reply = server.json(CHAT.path, body)
+            timings = reply["timings"]
+            total = timings["cache_n"] + timings["prompt_n"]
+            if turn:
+                assert timings["prompt_n"] <= total - known[number] + 1
+            known[number] = total + timings["predicted_n"]
+            chat.append(reply["choices"][0]["message"])
+            chat.append({"role": "user", "content": f"And {turn}?"})
