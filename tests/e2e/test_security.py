@@ -12,7 +12,7 @@ from tests.e2e.dialects import CHAT
 from tests.e2e.server import Server
 
 KEYS = ("first-secret-key", "second-secret-key")
-PUBLIC = ("/health", "/v1/health", "/v1/models")
+PUBLIC = ("/health", "/v1/health", "/v1/models", "/models")
 ORIGIN = "https://app.example"
 FOREIGN = "https://evil.example"
 

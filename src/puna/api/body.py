@@ -1,12 +1,14 @@
 """Request bodies: raw bytes with a size limit, then JSON that is strict about what JSON is.
 
 What is refused, always with a 400 (413 over the size limit): anything but an object, text that is not UTF-8, lone
-surrogates, NaN and infinities, more than `MAX_DEPTH` levels of nesting or `MAX_CONTAINERS` lists and objects. Of a key
-that occurs twice the last one counts. The content type is not looked at, so that `curl -d` works as it is.
+surrogates, NaN and infinities, more than `MAX_DEPTH` levels of nesting, `MAX_CONTAINERS` lists and objects, `MAX_VALUES`
+values or `MAX_MEMBERS` members of objects. Of a key that occurs twice the last one counts. The content type is not looked
+at, so that `curl -d` works as it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, NoReturn, TypeVar
 
@@ -22,6 +24,15 @@ MAX_DEPTH = 100
 
 MAX_CONTAINERS = 1_000_000
 """Most lists and objects in a body: each costs far more memory than the two bytes it is sent in."""
+
+MAX_VALUES = 2_000_000
+"""Most items and members: nobody else is answered while they are read."""
+
+MAX_MEMBERS = 500_000
+"""Most members of objects, each of which costs as much time as several items."""
+
+LARGE = 1 << 20
+"""Bytes of a body that is read on a thread, so that other requests do not wait for all of it."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -44,6 +55,12 @@ async def read(request: Request, limit: int) -> bytes:
     return b"".join(parts)
 
 
+async def parse_any(raw: bytes, *, as_list: bool = False) -> Any:
+    """The JSON object, or list, in a body of any size. Raises `InvalidRequest`."""
+    parser = parse_list if as_list else parse
+    return parser(raw) if len(raw) < LARGE else await asyncio.to_thread(parser, raw)
+
+
 def parse(raw: bytes) -> dict[str, Any]:
     """The JSON object in `raw`. Raises `InvalidRequest`."""
     value = _parse(raw, "a JSON object")
@@ -64,7 +81,7 @@ def _parse(raw: bytes, expected: str) -> Any:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     if not raw.strip():
         raise InvalidRequest(f"the request body is empty; {expected} is expected")
-    _check_shape(raw)
+    check_shape(raw)
     try:
         value = msgspec.json.decode(raw)
     except msgspec.ValidationError:
@@ -75,14 +92,21 @@ def _parse(raw: bytes, expected: str) -> Any:
     return value
 
 
-def _check_shape(raw: bytes) -> None:
-    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+def check_shape(raw: bytes) -> None:
+    """Raise `InvalidRequest` for what would take a parser too deep or too long."""
+    few_values = raw.count(b",") < MAX_VALUES and raw.count(b":") < MAX_MEMBERS
+    if few_values and raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return
-    depth, containers = shape(raw)
-    if depth > MAX_DEPTH:
+    found = shape(raw)
+    if found.depth > MAX_DEPTH:
         raise InvalidRequest(f"the request body is nested more than {MAX_DEPTH} levels deep")
-    if containers > MAX_CONTAINERS:
-        raise InvalidRequest(f"the request body has more than {MAX_CONTAINERS} lists and objects")
+    for n, most, what in (
+        (found.containers, MAX_CONTAINERS, "lists and objects"),
+        (found.values, MAX_VALUES, "values"),
+        (found.members, MAX_MEMBERS, "members of objects"),
+    ):
+        if n > most:
+            raise InvalidRequest(f"the request body has more than {most} {what}")
 
 
 def _parse_slowly(raw: bytes) -> Any:

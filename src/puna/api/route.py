@@ -35,7 +35,7 @@ def add_post(router: APIRouter, service: Service, paths: tuple[str, ...], model:
 
     async def endpoint(request: Request) -> Response:
         raw = await body.read(request, service.settings.max_body)
-        parsed = body.parse_list(raw) if issubclass(model, RootModel) else body.parse(raw)
+        parsed = await body.parse_any(raw, as_list=issubclass(model, RootModel))
         fields = body.validate(model, parsed)
         return await unless_disconnected(request.receive, handler(fields))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from puna.errors import InvalidRequest
 from puna.llama.library import C
+from puna.llama.pieces import PIECE, pieces
 from puna.types import MEDIA, FimTokens
 
 MEDIA_TEXT = b"<__media__>"
@@ -53,6 +54,20 @@ class Vocab:
         `add_special` adds what the model wants around a text (BOS, EOS); `parse_special` lets texts of control tokens
         become those tokens. Raises `InvalidRequest` for text that is not valid Unicode or over 2 GiB.
         """
+        if len(text) <= PIECE or self.type not in (C.LLAMA_VOCAB_TYPE_BPE, C.LLAMA_VOCAB_TYPE_SPM):
+            return self._tokenize(text, add_special=add_special, parse_special=parse_special)
+        return self._tokenize_long(text, add_special=add_special, parse_special=parse_special)
+
+    def _tokenize_long(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        found = pieces(text, self._marks, anywhere=self.type == C.LLAMA_VOCAB_TYPE_BPE)
+        tokens = [self.bos] if add_special and self.add_bos and self.bos >= 0 else []
+        for number, piece in enumerate(found):
+            # where the vocabulary puts a blank before every text, that is the one which the piece begins with
+            piece = piece[1:] if number and self._adds_blank and piece[0] == " " else piece
+            tokens += self._tokenize(piece, add_special=False, parse_special=parse_special)
+        return [*tokens, self.eos] if add_special and self.add_eos and self.eos >= 0 else tokens
+
+    def _tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -132,6 +147,15 @@ class Vocab:
     def added_texts(self) -> list[str]:
         """Texts of user-defined tokens, longest first. They are found in any text, with `parse_special` or without."""
         return self._added_texts
+
+    @cached_property
+    def _marks(self) -> list[str]:
+        return [*self._special_texts, *self._added_texts]
+
+    @cached_property
+    def _adds_blank(self) -> bool:
+        first = self._tokenize("a", add_special=False, parse_special=False)
+        return b"".join(self.piece(token) for token in first).startswith(b" ")
 
     @cached_property
     def _special_texts(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from urllib.parse import parse_qs
 
@@ -102,7 +103,7 @@ class Dispatcher:
         if method == "POST":
             raw = await body.read(Request(scope, receive), self._max_body)
             if not (header(scope, b"content-type") or "").startswith("multipart/"):
-                name = name or _model_in(raw)
+                name = name or (_model_in(raw) if len(raw) < body.LARGE else await asyncio.to_thread(_model_in, raw))
             receive = _again(raw, receive)
         entry = self._models.catalogue.choose(name, job)
         if not (may_load(method, path) and self._autoload) and self._models.loaded(entry) is None:
@@ -118,6 +119,7 @@ def _query(scope: Scope, name: str) -> str:
 
 def _model_in(raw: bytes) -> str | None:
     """The model that a body names. Raises `InvalidRequest` for one that is no JSON object."""
+    body.check_shape(raw)
     try:
         named = msgspec.json.decode(raw, type=_Named)
     except (msgspec.DecodeError, UnicodeDecodeError):

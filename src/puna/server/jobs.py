@@ -10,6 +10,7 @@ _POST: dict[str, Job] = {
     **dict.fromkeys(["/completion", "/completions", "/v1/completions"], "text"),
     **dict.fromkeys(["/chat/completions", "/v1/chat/completions", "/v1/chat/completions/control"], "text"),
     **dict.fromkeys(["/v1/chat/completions/input_tokens", "/v1/responses/input_tokens"], "text"),
+    **dict.fromkeys(["/chat/completions/input_tokens", "/responses/input_tokens"], "text"),
     **dict.fromkeys(["/responses", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"], "text"),
     **dict.fromkeys(["/apply-template", "/v1/audio/transcriptions"], "text"),
     "/infill": "infill",

@@ -90,8 +90,10 @@ async def tokenize_mixed(
     tokenizer: Tokenizer, prompt: Prompt, *, add_special: bool, parse_special: bool, param: str
 ) -> list[int]:
     """Token ids of one prompt. Only a text at its very start gets what the model wants around a text."""
-    n_characters = len(prompt) if isinstance(prompt, str) else sum(len(item) for item in prompt if isinstance(item, str))
-    if n_characters < LONG_TEXT:
+    size = len(prompt)
+    if not isinstance(prompt, str):
+        size += sum(len(item) for item in prompt if isinstance(item, str))
+    if size < LONG_TEXT:
         return tokenize_now(tokenizer, prompt, add_special=add_special, parse_special=parse_special, param=param)
     return await asyncio.to_thread(
         tokenize_now, tokenizer, prompt, add_special=add_special, parse_special=parse_special, param=param

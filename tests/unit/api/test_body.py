@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from puna.api.body import MAX_CONTAINERS, parse, validate
+from puna.api.body import LARGE, MAX_CONTAINERS, MAX_MEMBERS, MAX_VALUES, parse, parse_any, validate
 from puna.api.nesting import PIECE, shape
 from puna.errors import InvalidRequest
 from tests.web import client
@@ -94,18 +94,35 @@ def count(value: object) -> int:
 
 @given(VALUES)
 def test_brackets_are_counted_outside_strings_only(value: object) -> None:
-    assert shape(json.dumps(value).encode()) == (depth(value), count(value))
+    assert shape(json.dumps(value).encode())[:2] == (depth(value), count(value))
 
 
 def test_brackets_are_counted_across_pieces() -> None:
     filler = json.dumps("[" * (PIECE - 3))
-    assert shape(f"[{filler},[{filler},[[]]]]".encode()) == (4, 4)
+    assert shape(f"[{filler},[{filler},[[]]]]".encode()) == (4, 4, 2, 0)
 
 
 def test_many_brackets_side_by_side_are_not_deep_but_have_a_limit() -> None:
     assert len(parse(b'{"a":[' + b"[]," * (MAX_CONTAINERS - 3) + b"[]]}")["a"]) == MAX_CONTAINERS - 2
     with pytest.raises(InvalidRequest, match="lists and objects"):
         parse(b'{"a":[' + b"[]," * MAX_CONTAINERS + b"[]]}")
+
+
+def test_values_and_members_have_a_limit_outside_strings() -> None:
+    assert len(parse(b'{"a":[' + b"1," * (MAX_VALUES - 1) + b"1]}")["a"]) == MAX_VALUES
+    with pytest.raises(InvalidRequest, match="values"):
+        parse(b'{"a":[' + b"1," * (MAX_VALUES + 1) + b"1]}")
+    with pytest.raises(InvalidRequest, match="members"):
+        parse(b"{" + b'"a":1,' * (MAX_MEMBERS + 1) + b'"a":1}')
+    text = ',":' * MAX_VALUES
+    assert parse(json.dumps({"a": text}).encode()) == {"a": text}
+
+
+async def test_a_large_body_is_read_like_a_small_one() -> None:
+    raw = json.dumps({"a": "x" * LARGE}).encode()
+    assert await parse_any(raw) == parse(raw)
+    with pytest.raises(InvalidRequest, match="list"):
+        await parse_any(raw, as_list=True)
 
 
 async def test_bodies_over_the_limit_are_413_with_and_without_a_length() -> None:

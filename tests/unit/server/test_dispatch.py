@@ -94,6 +94,8 @@ async def test_errors_have_the_dialects_shape() -> None:
         assert (await client.post("/completion", json={"prompt": "x", "model": "beta"})).status_code == 200
         garbage = await client.post("/completion", content=b'{"model": ')
         assert garbage.status_code == 400 and "not valid JSON" in garbage.json()["error"]["message"]
+        deep = await client.post("/completion", content=b'{"prompt":' + b"[" * 100_000)
+        assert deep.status_code == 400 and "levels deep" in deep.json()["error"]["message"]
         odd = await client.post("/completion", json={"prompt": "x", "model": 5})
         assert odd.status_code in (200, 400)
         assert (await client.post("/rerank", json={"query": "x", "documents": ["y"]})).status_code == 404

@@ -63,7 +63,8 @@ def openai_router(service: Service) -> APIRouter:
 
     add_post(router, service, ("/v1/completions",), LegacyCompletionRequest, create_completion)
     add_post(router, service, ("/v1/chat/completions", "/chat/completions"), ChatCompletionRequest, create_chat_completion)
-    add_post(router, service, ("/v1/chat/completions/input_tokens",), ChatCompletionRequest, count_chat_tokens)
+    counting = ("/v1/chat/completions/input_tokens", "/chat/completions/input_tokens")
+    add_post(router, service, counting, ChatCompletionRequest, count_chat_tokens)
     add_post(router, service, ("/v1/chat/completions/control",), ControlRequest, control_chat_completion)
 
     async def list_models() -> Response:

@@ -54,7 +54,7 @@ def responses_router(service: Service) -> APIRouter:
         return Json({"object": "response.input_tokens", "input_tokens": len(prompt)})
 
     add_post(router, service, ("/v1/responses", "/responses"), ResponsesRequest, create_response)
-    add_post(router, service, ("/v1/responses/input_tokens",), InputTokensRequest, count_input_tokens)
+    add_post(router, service, ("/v1/responses/input_tokens", "/responses/input_tokens"), InputTokensRequest, count_input_tokens)
 
     @router.get("/v1/responses/{id}", response_model=None)
     async def retrieve_response(id: str) -> Response:
