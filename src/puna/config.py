@@ -75,6 +75,17 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what was left open is measured when a model is loaded for the first time."""
     draft_adaptive: bool = True
     """Whether drafts are only as long as they pay, instead of as long as they may be."""
+    draft_model: str = ""
+    """Path of a smaller model that guesses ahead; empty for none."""
+    draft_n_ctx: int = 0
+    """Tokens of the longest sequence that it guesses for; 0 for as many as a sequence may have."""
+    draft_n_threads: int = 0
+    """Threads with which it guesses; 0 for the same as the model."""
+    draft_n_threads_batch: int = 0
+    """Threads with which it reads; 0 for `draft_n_threads`, or else the same as the model."""
+    draft_n_gpu_layers: int = -1
+    draft_cache_type_k: str = "f16"
+    draft_cache_type_v: str = "f16"
     embeddings: bool = False
     """Make texts into vectors. A model that cannot generate text does so, or ranks, in any case."""
     reranking: bool = False

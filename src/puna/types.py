@@ -305,6 +305,10 @@ class ModelFacts(PoolingFacts, frozen=True, kw_only=True):
     """Most tokens in one decode call."""
     adapters: tuple[AdapterFacts, ...] = ()
     tuning: Tuning | None = None
+    can_draft: bool = True
+    """Whether what was guessed ahead can be taken back where it was wrong."""
+    draft_model: str = ""
+    """Description of the model that guesses ahead; empty without one."""
     chat_template_variants: dict[str, str] = msgspec.field(default_factory=dict)
     """Further Jinja templates of the model by name; `tool_use` is for conversations with tools."""
     media: MediaFacts | None = None

@@ -85,7 +85,7 @@ def decode_generation(
         context_shift=settings.context_shift,
         n_keep=first(fields.n_keep, settings.n_keep),
         n_discard=fields.n_discard or 0,
-        speculation=decode_speculation(fields, settings),
+        speculation=decode_speculation(fields, settings, has_model=bool(service.facts.draft_model)),
         deterministic=fields.deterministic is True,
         n_indent=fields.n_indent or 0,
         t_max_predict_ms=max(0, fields.t_max_predict_ms or 0),

@@ -9,19 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from puna.api.numbers import Share, Whole
 from puna.config import ServerSettings
 from puna.errors import InvalidRequest
-from puna.speculation import ALIASES, SpecType, Speculation
-
-TYPES: dict[str, SpecType] = {
-    "none": "none",
-    "auto": "auto",
-    "ngram-simple": "ngram-simple",
-    "ngram-map": "ngram-map",
-    "ngram-cache": "ngram-cache",
-    **ALIASES,
-}
-
-WITH_MODEL = frozenset({"draft", "draft-simple"})
-"""Names of drafts that a second model makes."""
+from puna.speculation import TYPES, Speculation, parse_type
 
 MOST = 1024
 
@@ -60,8 +48,8 @@ def default_speculation(settings: ServerSettings) -> Speculation:
     return Speculation(type=settings.spec_type, n_max=settings.draft_max, n_min=settings.draft_min, p_min=settings.draft_p_min)
 
 
-def decode_speculation(fields: SpeculativeFields, settings: ServerSettings) -> Speculation:
-    """What a request wants of drafts. Raises `InvalidRequest` that names the field."""
+def decode_speculation(fields: SpeculativeFields, settings: ServerSettings, *, has_model: bool) -> Speculation:
+    """What a request wants of drafts, on a server with or without a draft model. Raises `InvalidRequest` that names the field."""
     default = default_speculation(settings)
     changes: dict[str, Any] = {}
     for name in ("n_max", "n_min", "p_min"):
@@ -71,12 +59,13 @@ def decode_speculation(fields: SpeculativeFields, settings: ServerSettings) -> S
     changes["n_min"] = min(changes["n_min"], changes["n_max"])
     where, kind = _type(fields)
     changes["type"] = default.type
-    if kind in WITH_MODEL:
-        raise InvalidRequest(f"Field '{where}': this server has no draft model", param=where)
     if kind is not None:
-        if kind not in TYPES:
-            raise InvalidRequest(f"Field '{where}': {kind!r} is none of {', '.join(TYPES)}", param=where)
-        changes["type"] = TYPES[kind]
+        try:
+            changes["type"] = parse_type(kind)
+        except ValueError as error:
+            raise InvalidRequest(f"Field '{where}': {error}", param=where) from error
+        if changes["type"] == "draft" and not has_model:
+            raise InvalidRequest(f"Field '{where}': this server has no draft model", param=where)
     return Speculation(**changes)
 
 

@@ -28,8 +28,7 @@ from puna.engine.disk.identity import identify
 from puna.engine.disk.jobs import FileThread
 from puna.engine.disk.statefile import Identity
 from puna.engine.disk.tier import DiskTier
-from puna.engine.draft_policy import DraftPolicy
-from puna.engine.drafting import Drafting
+from puna.engine.draft_assembly import Drafts, load_drafts, make_drafting
 from puna.engine.loop import Engine
 from puna.engine.media.assembly import load_media
 from puna.engine.media.reader import MediaReader
@@ -77,10 +76,13 @@ def assemble(
     model = Model(
         settings.model,
         n_gpu_layers=settings.n_gpu_layers,
-        mmap=_choose_mmap(settings),
+        mmap=_choose_mmap(settings, settings.model),
         mlock=settings.mlock,
         repack=settings.repack and not safe_mode,
         progress=progress,
+    )
+    drafts = load_drafts(
+        settings, model, mmap=_choose_mmap(settings, settings.draft_model or settings.model), safe_mode=safe_mode
     )
     loras = [Lora(model, file.path) for file in settings.lora]
     vector = load_control_vector(settings, model)
@@ -95,11 +97,13 @@ def assemble(
         tuning = tuner.tune(model, settings, maker, safe_mode=safe_mode, known=known, warn=warn)
         recorder.record("load", ())
         size = _choose_size(model, settings, maker, tuning)
-        generator = _make_generator(maker, tuning, size, constraints, loras, media, recorder, warn)
+        generator = _make_generator(maker, tuning, size, constraints, loras, media, drafts, recorder, warn)
     choice = find_pooling(model, settings, generates=model.has_decoder)
     if choice.reason:
         warn(choice.reason)
     facts = _facts(model, settings, tuning, size, choice, adapter_facts(loras, initial_scales(settings)), safe_mode=safe_mode)
+    if drafts is not None:
+        facts = replace(facts, draft_model=drafts.model.description)
     pooler = None
     if choice.pooling is not None:
         make = partial(make_pooled, model, settings, choice.pooling, tuning, vector)
@@ -117,6 +121,7 @@ def _make_generator(
     constraints: ConstraintFactory,
     loras: list[Lora],
     media: MediaReader | None,
+    drafts: Drafts | None,
     recorder: Recorder,
     warn: Callable[[str], None],
 ) -> Engine:
@@ -145,7 +150,7 @@ def _make_generator(
         host=host,
         constraints=constraints,
         adapters=known_adapters(loras, vector),
-        drafting=Drafting(DraftPolicy(adaptive=settings.draft_adaptive), can_cut=model.can_cut),
+        drafting=make_drafting(drafts, settings, tuning, size, model, recorder, warn),
         files=files,
         identity=identity,
         disk=disk,
@@ -156,9 +161,9 @@ def _make_generator(
     )
 
 
-def _choose_mmap(settings: EngineSettings) -> bool:
+def _choose_mmap(settings: EngineSettings, path: str) -> bool:
     try:
-        n_bytes = gguf.total_bytes(settings.model)
+        n_bytes = gguf.total_bytes(path)
     except OSError:
         return True  # loading says what is wrong
     return sizing.choose_mmap(settings.mmap, n_bytes=n_bytes, free=free_memory(), large_pages=machine.has_large_pages())
@@ -267,6 +272,7 @@ def _facts(
         chat_template_variants=model.chat_template_variants,
         metadata={key: value for key, value in model.metadata.items() if not key.startswith("tokenizer.chat_template")},
         can_cut=model.can_cut,
+        can_draft=not model.runs,
         has_decoder=size is not None,
         engine=library.describe(),
         safe_mode=safe_mode,

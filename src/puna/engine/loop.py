@@ -240,7 +240,7 @@ class Engine:
         self._recorder.decoded()
         if not plan.n_drafted:
             self._budget.observe(plan.n_decoding, plan.n_prefill, computed.seconds)
-        self._drafting.observe(plan, computed.seconds)
+        self._drafting.observe(plan)
         self._counters.step(plan, computed.seconds)
         self._end_overflowed(computed.overflowed)
         for sequence, row, position in computed.scored:
@@ -353,6 +353,7 @@ class Engine:
     def _release(self, sequence: Sequence, *, error: str = "") -> None:
         """Give back a sequence's seat. What it holds goes to host memory first, unless there was an error."""
         self._scheduler.remove(sequence)
+        self._drafting.forget(sequence)
         if sequence.seat >= 0:
             if sequence.internal:
                 whole = not error and not sequence.n_pending
@@ -386,6 +387,7 @@ class Engine:
         if not sequence.internal:
             self._leave_slot(sequence, held=True)
         self._reuse.keep(sequence)
+        self._drafting.forget(sequence)
         self._memory.drop(sequence.seat)
         self._scheduler.preempt(sequence)
 

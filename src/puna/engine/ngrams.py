@@ -1,5 +1,8 @@
 """Drafts from text that repeats itself: what followed the last few tokens when they came before.
 
+Where it comes back with small changes, the copy is followed across them: after a word that differs the guess is that the
+rest goes on as before.
+
 Pure. Three forms: `SuffixSearch` searches the running text, `SuffixMap` keeps an index of it, `SharedDrafter` asks an index
 of its own text first and then what all requests have in common.
 """
@@ -27,6 +30,18 @@ WIDTH = 4
 MOST_HITS = 8 * TRIES
 """Most hits of a search, those between two tokens included."""
 
+SURE = 8
+"""Equal tokens from which on a place is followed wherever another one was followed before."""
+
+TRUST = 24
+"""Most equal tokens of a copy that count for its standing."""
+
+DIFFERENCE = 8
+"""How much of its standing a copy loses with a token that differs."""
+
+JUMPS = (-1, 1, -2, 2, -3, 3)
+"""By how many tokens a copy may have got longer or shorter, the likeliest first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Guess:
@@ -34,7 +49,7 @@ class Guess:
 
     tokens: tuple[int, ...]
     match: int
-    """How many of the last tokens this rests on."""
+    """How many of the last tokens this rests on; within a copy, how many since its last difference."""
 
 
 class Drafter(Protocol):
@@ -47,19 +62,84 @@ class Drafter(Protocol):
         """Up to `most` tokens that may come next; None without an idea."""
 
 
+class Copy:
+    """Follows the place in a text that its end repeats, across tokens that differ, come in between or are left out."""
+
+    def __init__(self, tokens: list[int]) -> None:
+        """`tokens` is the text, to which its owner appends."""
+        self._tokens = tokens
+        self.at = 0
+        """Position of what should come next; 0 without a copy."""
+        self.run = 0
+        """Equal tokens since the last difference."""
+        self._standing = 0
+
+    def follow(self, at: int, match: int) -> None:
+        """Follow the place at `at`, before which so many tokens are the same as at the end."""
+        if at != self.at:
+            self.at, self._standing = at, min(match, TRUST)
+        self.run = match
+
+    def feed(self) -> None:
+        """Take notice of a token that was appended."""
+        tokens, at = self._tokens, self.at
+        if not at:
+            return
+        token = tokens[-1]
+        self.at = at + 1
+        if tokens[at] == token:
+            self.run += 1
+            self._standing = min(self._standing + 1, TRUST)
+            return
+        if self.run == 0 and self._jump(token):
+            return
+        self.run = 0
+        self._standing -= DIFFERENCE
+        if self._standing <= 0:
+            self.at = 0
+
+    def _jump(self, token: int) -> bool:
+        """After a second difference, go on behind the same token nearby, if it stands there."""
+        tokens, last = self._tokens, len(self._tokens) - 1
+        for jump in JUMPS:
+            if 0 < (at := self.at + jump) <= last and tokens[at - 1] == token:
+                self.at, self.run = at, 1
+                return True
+        return False
+
+    def guess(self, most: int, at: int, match: int) -> Guess | None:
+        """What comes next, when `match` tokens before `at` are the same as at the end; 0 for none."""
+        if match and (match >= SURE or not self.at or at == self.at):
+            self.follow(at, match)
+        if not self.at:
+            return None
+        tokens = self._tokens
+        return Guess(_continued(tokens[self.at : self.at + most], most), self.run)
+
+
 class SuffixSearch:
     """Searches the text itself: no index, and time in proportion to the text, though a tiny part of what a step takes."""
 
     def __init__(self) -> None:
         self._text = bytearray()
+        self._tokens: list[int] = []
+        self._copy = Copy(self._tokens)
 
     def feed(self, tokens: Sequence[int]) -> None:
         self._text += array("i", tokens).tobytes()
+        for token in tokens:
+            self._tokens.append(token)
+            self._copy.feed()
 
     def guess(self, most: int) -> Guess | None:
+        start, match = self._find()
+        return self._copy.guess(most, start // WIDTH, match)
+
+    def _find(self) -> tuple[int, int]:
+        """The byte after the longest match with the end, and that one's tokens; 0 without one."""
         text = self._text
         if len(text) < LEAST * WIDTH:
-            return None
+            return 0, 0
         key = bytes(text[-LEAST * WIDTH :])
         limit = len(text) - WIDTH
         best = start = n_tried = 0
@@ -72,9 +152,7 @@ class SuffixSearch:
                 n_tried += 1
                 if (match := self._match(at + len(key))) > best:
                     best, start = match, at + len(key)
-        if not best:
-            return None
-        return Guess(_continued(array("i", bytes(text[start : start + WIDTH * most])), most), best)
+        return start, best
 
     def _match(self, stop: int) -> int:
         """How many tokens before the byte `stop` are the same as those before the end."""
@@ -92,6 +170,7 @@ class SuffixMap:
 
     def __init__(self) -> None:
         self._tokens: list[int] = []
+        self._copy = Copy(self._tokens)
         self._last: dict[tuple[int, ...], int] = {}
         """For every `LEAST` tokens, the position after their last place."""
         self._before = array("i", [])
@@ -103,6 +182,7 @@ class SuffixMap:
             at = len(known)
             key = tuple(known[at - LEAST :]) if at >= LEAST else None
             known.append(token)
+            self._copy.feed()
             if key is None:
                 before.append(0)
             else:
@@ -119,9 +199,7 @@ class SuffixMap:
             if (match := self._match(at)) > best:
                 best, start = match, at
             at = self._before[at]
-        if not best:
-            return None
-        return Guess(_continued(tokens[start : start + most], most), best)
+        return self._copy.guess(most, start, best)
 
     def _match(self, at: int) -> int:
         """How many tokens before a position are the same as those before the end."""

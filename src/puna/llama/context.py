@@ -63,8 +63,10 @@ class Context(Adapted):
         rope_freq_base: float = 0.0,
         rope_freq_scale: float = 0.0,
         shape: StateShape | None = None,
+        whole_window: bool = False,
     ) -> None:
         """`n_ctx` counts the cells of all sequences together. `shape` is how saved states are laid out, if that is known.
+        With `whole_window` layers with a sliding window keep what has left it, so that sequences can be cut at any place.
 
         Raises `StartupError` when memory does not suffice."""
         super().__init__()
@@ -82,7 +84,7 @@ class Context(Adapted):
         params.rope_scaling_type = ROPE_SCALING[rope_scaling]
         params.rope_freq_base = rope_freq_base
         params.rope_freq_scale = rope_freq_scale
-        params.swa_full = False  # saved states hold the window only, so a full cache would not make them cuttable
+        params.swa_full = whole_window  # saved states hold the window only: these cannot be cut in any case
         params.no_perf = True
         library.log.take_problems()
         self._p = C.llama_init_from_model(model.pointer, params)

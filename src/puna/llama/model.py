@@ -118,7 +118,12 @@ class Model:
 
         Not where memory is a running state, and not where it is a sliding window: what has left the window is gone.
         """
-        return not (C.llama_model_is_recurrent(self._p) or C.llama_model_is_hybrid(self._p) or self.n_swa)
+        return not (self.runs or self.n_swa)
+
+    @property
+    def runs(self) -> bool:
+        """Whether memory is, in part at least, a running state, which knows nothing of how it came about."""
+        return bool(C.llama_model_is_recurrent(self._p) or C.llama_model_is_hybrid(self._p))
 
     @property
     def has_decoder(self) -> bool:

@@ -81,6 +81,9 @@ def _entry(
 ) -> Entry:
     header = gguf.read_header(settings.engine.model)
     able = jobs(header, settings.engine)
+    needed = needed_bytes(header, settings.engine) + _projector_bytes(settings.engine)
+    if settings.engine.draft_model:
+        needed += gguf.read_header(settings.engine.draft_model).needed_bytes
     return Entry(
         name=settings.server.alias,
         settings=settings,
@@ -88,7 +91,7 @@ def _entry(
         jobs=able | {favoured} if favoured else able,
         favoured=frozenset([favoured]) if favoured else frozenset(),
         origin=origin,
-        needed=needed_bytes(header, settings.engine) + _projector_bytes(settings.engine),
+        needed=needed,
         on_start=on_start,
     )
 

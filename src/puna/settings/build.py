@@ -93,13 +93,15 @@ def variant(loaded: Loaded, given: Iterable[Given]) -> Settings:
     shared = {
         target: one for target, one in loaded.found.items() if target not in OF_ONE_MODEL and not target.startswith("models.")
     }
+    if "server.spec_type" in shared and shared["server.spec_type"].value == "draft":
+        del shared["server.spec_type"]  # the draft model is another one's
     return _settings({**shared, **_merge([given])})
 
 
 OF_ONE_MODEL = frozenset([
     "engine.model", "server.alias", "engine.lora", "engine.lora_init_without_apply", "engine.control_vectors",
     "engine.control_vector_layers", "engine.mmproj", "engine.embeddings", "engine.reranking", "engine.pooling",
-    "engine.attention", "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
+    "engine.attention", "engine.draft_model", "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
 ])  # fmt: skip
 """Targets that other models do not inherit."""
 
@@ -143,6 +145,8 @@ def _settings(found: Mapping[str, Found]) -> Settings:
     kwargs = found.get("load.chat_template_kwargs")
     server["chat_template_kwargs"] = json.loads(str(kwargs.value)) if kwargs else {}
     engine.setdefault("model", "")
+    if engine.get("draft_model"):
+        server.setdefault("spec_type", "draft")
     settings = msgspec.convert({"engine": engine, "server": server, "models": _section(found, "models")}, Settings)
     _check(settings, found)
     return settings
@@ -190,6 +194,13 @@ def _check(settings: Settings, found: Mapping[str, Found]) -> None:
     if engine.cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
         origin = found["engine.cache_type_v"].origin
         raise StartupError(f"{origin}: {engine.cache_type_v} for cached values needs flash attention; drop --flash-attn off")
+    if engine.draft_cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
+        origin = found["engine.draft_cache_type_v"].origin
+        raise StartupError(
+            f"{origin}: {engine.draft_cache_type_v} for cached values needs flash attention; drop --flash-attn off"
+        )
+    if settings.server.spec_type == "draft" and not engine.draft_model:
+        raise StartupError(f"{found['server.spec_type'].origin}: there is no draft model; name one with --model-draft")
     layers = found.get("engine.control_vector_layers")
     if layers and not engine.control_vectors:
         raise StartupError(f"{layers.origin}: there is no control vector to which the range could apply; add --control-vector")

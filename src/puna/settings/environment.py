@@ -54,9 +54,7 @@ UNUSUAL = {
     "LLAMA_ARG_EMBEDDINGS": "--embeddings",
     "LLAMA_ARG_ENDPOINT_PROPS": "--props",
     "LLAMA_ARG_STATIC_PATH": "--path",
-    "LLAMA_ARG_SPEC_DRAFT_MODEL": "--model-draft",
-    "LLAMA_ARG_MODEL_DRAFT": "--model-draft",
-    "LLAMA_ARG_N_GPU_LAYERS_DRAFT": "--gpu-layers-draft",
+    "LLAMA_ARG_SPEC_DRAFT_HF_REPO": "--hf-repo-draft",
     "LLAMA_ARG_NO_KV_OFFLOAD": "--no-kv-offload",
     "LLAMA_ARG_HF_TOKEN": "--hf-token",
 }

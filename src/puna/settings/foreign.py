@@ -29,7 +29,11 @@ def _unsupported(flags: str, values: int, advice: str) -> Foreign:
 
 
 ONE_DEVICE = "puna runs a model on one device; leave the flag out"
-NO_DRAFT = "there are no drafts of this kind; leave the flag out, answers are the same without; see --spec-type"
+NO_DRAFT_HEADS = "heads that draft are not there; leave the flag out, answers are the same without; see --model-draft"
+NO_DRAFT_DOWNLOAD = "fetch the draft model with `puna pull` and pass its file with --model-draft"
+NO_DRAFT_TREE = "a draft is one line of tokens, never a tree; leave the flag out"
+NO_DRAFT_FILES = "n-grams come from this server's own requests, not from files; leave the flag out; see --spec-type"
+NGRAM_FIXED = "lengths of n-grams and of their drafts are found by what pays; see --draft-max"
 NO_DOWNLOAD = "puna does not download models yet; fetch the file yourself and pass -m FILE"
 IN_REQUEST = "send it as a field of the request instead"
 NO_THREAD_PLACING = "use taskset or numactl to place the process, or -t to limit its threads"
@@ -58,6 +62,15 @@ HARMLESS = (
     _harmless("--fit-target -fitt --fit-ctx -fitc", 1, "context and slots are fitted to memory without targets"),
     _harmless("--ctx-checkpoints -ctxcp --swa-checkpoints --checkpoint-min-step -cms", 1, "checkpoints are not tunable"),
     _harmless("--prio --prio-batch --poll --poll-batch --cpu-strict --cpu-strict-batch", 1, NO_THREAD_PLACING),
+    _harmless("--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match", 1, NGRAM_FIXED),
+    _harmless("--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits", 1, NGRAM_FIXED),
+    _harmless("--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits", 1, NGRAM_FIXED),
+    _harmless("--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits", 1, NGRAM_FIXED),
+    _harmless("--spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits", 1, NGRAM_FIXED),
+    _harmless("--spec-draft-backend-sampling --no-spec-draft-backend-sampling"),
+    _harmless("--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft", 1, NO_THREAD_PLACING),
+    _harmless("--spec-draft-poll --poll-draft --spec-draft-cpu-strict-batch --cpu-strict-batch-draft", 1, NO_THREAD_PLACING),
+    _harmless("--spec-draft-prio-batch --prio-batch-draft --spec-draft-poll-batch --poll-batch-draft", 1, NO_THREAD_PLACING),
     _harmless("--log-colors", 1, "the log has no colours"),
     _harmless("--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", advice="the log's form is fixed"),
     _harmless("--cors-methods --cors-headers", 1, "every method and header of the API is allowed to allowed origins"),
@@ -69,13 +82,18 @@ UNSUPPORTED = (
     _unsupported("--mmproj-device -mmdev", 1, ONE_DEVICE),
     _unsupported("--image --audio --video --media-path", 1, "send pictures and sounds in the request"),
     _unsupported("--mtmd-batch-max-tokens", 1, "pictures and sounds are encoded one by one; leave the flag out"),
-    _unsupported("--model-draft -md --spec-draft-model --hf-repo-draft -hfd -hfrd --spec-draft-hf", 1, NO_DRAFT),
-    _unsupported("--draft-p-split --spec-draft-p-split", 1, NO_DRAFT),
-    _unsupported("--gpu-layers-draft -ngld --n-gpu-layers-draft --spec-draft-ngl --device-draft -devd", 1, NO_DRAFT),
-    _unsupported("--threads-draft -td --threads-batch-draft -tbd --ctx-size-draft -cd", 1, NO_DRAFT),
-    _unsupported("--cache-type-k-draft -ctkd --cache-type-v-draft -ctvd --lookup-cache-static -lcs", 1, NO_DRAFT),
-    _unsupported("--lookup-cache-dynamic -lcd", 1, NO_DRAFT),
-    _unsupported("--mtp --dflash --eagle3", 0, NO_DRAFT),
+    _unsupported("--hf-repo-draft -hfd -hfrd --spec-draft-hf", 1, NO_DRAFT_DOWNLOAD),
+    _unsupported("--draft-p-split --spec-draft-p-split", 1, NO_DRAFT_TREE),
+    _unsupported("--device-draft -devd --spec-draft-device --spec-draft-override-tensor -otd --override-tensor-draft", 1,
+                 ONE_DEVICE),
+    _unsupported("--spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft", 1, ONE_DEVICE),
+    _unsupported("--spec-draft-cpu-moe -cmoed --cpu-moe-draft", 0, ONE_DEVICE),
+    _unsupported("--spec-draft-cpu-mask -Cd --cpu-mask-draft", 1, NO_THREAD_PLACING),
+    _unsupported("--spec-draft-cpu-range -Crd --cpu-range-draft", 1, NO_THREAD_PLACING),
+    _unsupported("--spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft", 1, NO_THREAD_PLACING),
+    _unsupported("--lookup-cache-static -lcs --lookup-cache-dynamic -lcd", 1, NO_DRAFT_FILES),
+    _unsupported("--spec-synth-len --spec-synth-rates", 1, "drafts are never made up; leave the flag out"),
+    _unsupported("--mtp --dflash --eagle3", 0, NO_DRAFT_HEADS),
     _unsupported("--rpc", 1, "puna does not spread a model over machines; leave the flag out"),
     _unsupported("--swa-full", 0, "sliding windows keep their own size; leave the flag out"),
     _unsupported("--hf-file -hff --hf-token -hft --model-url -mu --docker-repo -dr", 1, NO_DOWNLOAD),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from puna.speculation import Speculation
 from puna.types import Chunk, Timings
@@ -29,6 +30,8 @@ ASKED: list[tuple[dict[str, Any], Speculation]] = [
     ({}, Speculation()),
     ({"speculative": None, "speculative.type": None, "speculative.n_max": None}, Speculation()),
     ({"speculative.type": "ngram-simple"}, Speculation(type="ngram-simple")),
+    ({"speculative.types": "ngram-simple,ngram-map-k4v"}, Speculation(type="ngram-map")),
+    ({"speculative.type": "ngram-mod, draft-simple"}, Speculation(type="auto")),
     ({"speculative.types": "ngram-mod"}, Speculation(type="ngram-cache")),
     ({"speculative": {"type": "ngram-map-k", "n_max": 5}}, Speculation(type="ngram-map", n_max=5)),
     ({"speculative": {"types": "auto", "p_min": 0.5, "other": 1}}, Speculation(type="auto", p_min=0.5)),
@@ -60,13 +63,24 @@ async def test_the_servers_defaults_count_where_a_request_does_not_say() -> None
         assert (await http.get("/props")).json()["default_generation_settings"]["params"]["speculative.n_max"] == 9
 
 
+async def test_a_draft_model_can_be_asked_for_where_there_is_one() -> None:
+    engine = an_engine()
+    engine.facts = replace(engine.facts, draft_model="llama 1B Q8_0")
+    async with client(engine, spec_type="draft") as http:
+        for kind in ("draft", "draft-simple", None):
+            reply = await http.post("/completion", json={"prompt": "x", "speculative.type": kind})
+            assert reply.status_code == 200, reply.text
+            assert engine.last.speculation.type == reply.json()["generation_settings"]["speculative.types"] == "draft"
+        assert (await http.get("/props")).json()["draft_model"] == "llama 1B Q8_0"
+
+
 def illegal() -> Iterator[tuple[str, dict[str, Any]]]:
     values: dict[str, tuple[Any, ...]] = {
         "n_max": ("1", 1.5, True, [1], -1, 1025),
         "n_min": ("1", 1.5, True, {}, -1, 1025),
         "p_min": ("1", True, [1], -0.1, 1.1, 1e39),
         "type": (5, ["none"], "mtp", ""),
-        "types": (5, "none,auto", "eagle3"),
+        "types": (5, "none,auto", "eagle3", "draft,", ",", "auto,draft", "ngram-map," * 10_000),
     }
     for name, several in values.items():
         for value in several:
@@ -74,7 +88,7 @@ def illegal() -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"speculative.{name}", {"speculative": {name: value}}
     for value in (5, "none", [1], True):
         yield "speculative", {"speculative": value}
-    for kind in ("draft", "draft-simple"):
+    for kind in ("draft", "draft-simple", "draft,draft-simple"):
         yield "speculative.type", {"speculative.type": kind}
 
 

@@ -85,8 +85,7 @@ def test_search_and_map_agree_and_are_true(seed: int) -> None:
         index.feed([token])
         guess = index.guess(5)
         assert search.guess(5) == guess
-        if guess is not None:
-            assert guess.match >= LEAST
+        if guess is not None and guess.match >= LEAST:
             known = tokens[-guess.match :]
             places = [at for at in range(guess.match, len(tokens)) if tokens[at - guess.match : at] == known]
             assert any(tokens[at] == guess.tokens[0] for at in places)
@@ -119,3 +118,56 @@ def test_what_is_shared_is_bounded_and_the_oldest_goes_first() -> None:
     assert len(shared) == 10
     assert shared.follow([1, 2, 3], 1) == (4,)
     assert shared.follow([100] * 3, 1) == ()
+
+
+ORIGINAL = list(range(10, 60))
+
+
+@forms
+@pytest.mark.parametrize(
+    ("copied", "expected", "match"),
+    [
+        ([*ORIGINAL[:20], 99], ORIGINAL[21:25], 0),
+        ([*ORIGINAL[:20], 99, ORIGINAL[21]], ORIGINAL[22:26], 1),
+        ([*ORIGINAL[:20], 99, 98, ORIGINAL[22]], ORIGINAL[23:27], 1),
+        ([*ORIGINAL[:20], 99, ORIGINAL[20]], ORIGINAL[21:25], 1),
+        ([*ORIGINAL[:20], 99, 98, ORIGINAL[20]], ORIGINAL[21:25], 1),
+        ([*ORIGINAL[:20], ORIGINAL[21], ORIGINAL[22]], ORIGINAL[23:27], 1),
+        ([*ORIGINAL[:20], ORIGINAL[22], ORIGINAL[23], ORIGINAL[24], ORIGINAL[25]], ORIGINAL[26:30], 4),
+    ],
+    ids=["differs", "and back", "two differ", "one more", "two more", "one less", "two less"],
+)
+def test_a_copy_is_followed_across_what_differs(
+    make: Callable[[], Drafter], copied: list[int], expected: list[int], match: int
+) -> None:
+    drafter = fed(make, [*ORIGINAL, 1, *copied[:12]])
+    for token in copied[12:]:
+        assert drafter.guess(4) is not None
+        drafter.feed([token])
+    guess = drafter.guess(4)
+    assert guess is not None
+    assert (guess.tokens, guess.match) == (tuple(expected), match)
+
+
+@forms
+def test_a_copy_that_goes_its_own_way_is_left(make: Callable[[], Drafter]) -> None:
+    drafter = fed(make, [*ORIGINAL, 1, *ORIGINAL[:20]])
+    assert drafter.guess(4) is not None
+    for token in range(100, 110):
+        drafter.feed([token])
+        guess = drafter.guess(4)
+    assert guess is None
+
+
+@forms
+def test_a_sure_place_wins_over_the_copy(make: Callable[[], Drafter]) -> None:
+    other = list(range(200, 220))
+    drafter = fed(make, [*other, *ORIGINAL, 1, *ORIGINAL[:20]])
+    assert drafter.guess(4) is not None
+    drafter.feed(other[:3])
+    short = drafter.guess(4)
+    assert short is not None
+    drafter.feed(other[3:8])
+    sure = drafter.guess(4)
+    assert sure is not None
+    assert (sure.tokens, sure.match) == (tuple(other[8:12]), 8)

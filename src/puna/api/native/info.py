@@ -56,6 +56,7 @@ def props_object(service: Service) -> dict[str, Any]:
         "eos_token": tokenizer.text(tokenizer.eos) if tokenizer.eos >= 0 else "",
         "build_info": BUILD,
         "engine": facts.engine,
+        "draft_model": facts.draft_model,
         "calibration": None if facts.tuning is None else msgspec.to_builtins(facts.tuning),
         "is_sleeping": False,
     }
@@ -106,7 +107,7 @@ def slots_list(service: Service) -> list[dict[str, Any]]:
     """Every slot and what it is doing, or did last. Text of requests only if the server was told to show it."""
     n_ctx, tokenizer = service.facts.n_ctx, service.tokenizer
     slots: list[dict[str, Any]] = []
-    speculative = default_speculation(service.settings).on and service.facts.can_cut
+    speculative = default_speculation(service.settings).on and service.facts.can_draft
     for slot in service.engine.slots:
         value: dict[str, Any] = {"id": slot.id, "n_ctx": n_ctx, "speculative": speculative, "is_processing": slot.busy}
         if slot.request >= 0:
