@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from puna.engine.draft_model import Asked, DraftModel
 from puna.engine.draft_policy import (
@@ -163,8 +164,9 @@ class Drafting:
         if draft is None or draft.drafter is None or most < 1:
             return
         guess = draft.drafter.guess(most)
-        if guess is not None:
-            draft.proposal = Proposal(guess.tokens, match_grades(guess.match, len(guess.tokens)))
+        tokens = tuple(takewhile(lambda token: token >= 0, guess.tokens)) if guess is not None else ()  # no pictures
+        if guess is not None and tokens:
+            draft.proposal = Proposal(tokens, match_grades(guess.match, len(tokens)))
 
     def _ask(self, model: DraftModel, drafting: Sequence[EngineSequence], limits: dict[int, int], n_decoding: int) -> None:
         """Let the draft model guess for those who want that, and know nothing better from the text."""
@@ -189,7 +191,7 @@ class Drafting:
 
     def _wants_model(self, sequence: EngineSequence, model: DraftModel, limit: int) -> bool:
         draft = sequence.draft
-        if draft is None or limit < 1 or not sequence.generation.speculation.uses_model:
+        if draft is None or limit < 1 or not sequence.generation.speculation.uses_model or sequence.generation.media:
             return False
         if len(sequence.tokens) + limit > model.length:
             return False
