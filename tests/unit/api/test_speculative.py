@@ -65,6 +65,7 @@ async def test_the_servers_defaults_count_where_a_request_does_not_say() -> None
 
 async def test_a_draft_model_can_be_asked_for_where_there_is_one() -> None:
     engine = an_engine()
+    assert engine.facts is not None
     engine.facts = replace(engine.facts, draft_model="llama 1B Q8_0")
     async with client(engine, spec_type="draft") as http:
         for kind in ("draft", "draft-simple", None):
