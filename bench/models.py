@@ -85,15 +85,20 @@ def ask(server: Server, model: str, n: int = 1) -> float:
     return time.perf_counter() - begin
 
 
+def act(server: Server, action: str, model: str) -> None:
+    reply = server.post(f"/models/{action}", {"model": model}, timeout=600)
+    assert reply.status_code == 200, reply.text
+
+
 def cycles(models: Path, temporary: Path, n: int) -> None:
     with Server(None, "--models-dir", str(models), log=models / "log", env={"TMPDIR": str(temporary)}) as server:
 
         def cycle(number: int) -> float:
             begin = time.perf_counter()
             name = ("alpha", "beta")[number % 2]
-            assert server.post("/models/load", {"model": name}, timeout=600).status_code == 200
+            act(server, "load", name)
             ask(server, name)
-            assert server.post("/models/unload", {"model": name}, timeout=600).status_code == 200
+            act(server, "unload", name)
             return time.perf_counter() - begin
 
         def settled() -> Usage:
@@ -118,7 +123,7 @@ def loading(model: Path, models: Path, runs: int) -> None:
         ask(server, "real")  # so that the file is in memory and calibration is over
         demanded, bare, shares = [], [], []
         for _ in range(runs):
-            server.post("/models/unload", {"model": "real"}, timeout=600)
+            act(server, "unload", "real")
             wait_until(lambda: not descendants(server.pid), 10, "processes are left behind")
             before = proportional_mb(server.pid)
             done = subprocess.run([sys.executable, "-c", BARE, str(model)], capture_output=True, text=True, check=True)
@@ -126,7 +131,7 @@ def loading(model: Path, models: Path, runs: int) -> None:
             demanded.append(ask(server, "real"))
             ask(server, "real", 64)
             loaded = sum(map(proportional_mb, [server.pid, *descendants(server.pid)]))
-            server.post("/models/unload", {"model": "real"}, timeout=600)
+            act(server, "unload", "real")
             wait_until(lambda: not descendants(server.pid), 10, "processes are left behind")
             after = proportional_mb(server.pid)
             shares.append((loaded - after) / (loaded - before))

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from huggingface_hub import HfApi, RepoFile, hf_hub_download, try_to_load_from_cache
 from huggingface_hub import scan_cache_dir as scan_cache
@@ -15,6 +16,9 @@ from puna.errors import StartupError
 from puna.models.repository import Chosen, RemoteFile, Wanted, choose
 
 CHUNK = 1 << 22
+
+ClientError = cast("type[Exception]", HfHubHTTPError.__mro__[1])
+"""What the HTTP client raises that huggingface-hub uses: another one from version to version, and not always an `OSError`."""
 
 
 def fetch(spec: str, *, offline: bool = False, token: str | None = None, say: Callable[[str], None] = print) -> str:
@@ -38,7 +42,7 @@ def _listed(wanted: Wanted, token: str | None) -> list[RemoteFile]:
         raise StartupError(f"{wanted.repo} asks for permission: accept its terms on its page, and set HF_TOKEN") from error
     except RepositoryNotFoundError as error:
         raise StartupError(f"there is no repository {wanted.repo}, or it is private and HF_TOKEN does not open it") from error
-    except (HfHubHTTPError, OSError) as error:
+    except (HfHubHTTPError, ClientError, OSError) as error:
         raise StartupError(f"{wanted.repo} cannot be listed: {_reason(error)} (--offline uses what is there)") from error
     return [_remote(file) for file in found if isinstance(file, RepoFile)]
 
@@ -54,7 +58,7 @@ def _download(wanted: Wanted, file: RemoteFile, token: str | None, say: Callable
     say(f"fetching {wanted.repo} {file.path}, {file.size >> 20} MiB")
     try:
         path = hf_hub_download(wanted.repo, file.path, token=token)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+    except (HfHubHTTPError, ClientError, LocalEntryNotFoundError, OSError, ValueError) as error:
         raise StartupError(f"{wanted.repo} {file.path} could not be fetched: {_reason(error)}; start again to go on") from error
     if file.sha256 and _sha256(path) != file.sha256:
         real = os.path.realpath(path)

@@ -26,6 +26,8 @@ class Hub(ThreadingHTTPServer):
         self.content = content
         self.claimed = hashlib.sha256(content).hexdigest()
         self.fetched = 0
+        self.cuts = 0
+        """How many of the next downloads break off in the middle."""
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -45,21 +47,29 @@ class Pages(BaseHTTPRequestHandler):
             self._send(json.dumps([entry]).encode(), "application/json", body=body)
         elif self.path.startswith("/a/b/resolve/"):
             hub.fetched += body
-            self._send(hub.content, "application/octet-stream", body=body)
+            start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").partition("-")[0])
+            self._send(hub.content[start:], "application/octet-stream", body=body, status=206 if start else 200)
         else:
             self.send_response(404)
             self.send_header("X-Error-Code", "RepoNotFound")
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-    def _send(self, content: bytes, kind: str, *, body: bool) -> None:
-        self.send_response(200)
+    def _send(self, content: bytes, kind: str, *, body: bool, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("ETag", f'"{self.server.claimed}"')
         self.send_header("X-Repo-Commit", COMMIT)
+        if status == 206:
+            total = len(self.server.content)
+            self.send_header("Content-Range", f"bytes {total - len(content)}-{total - 1}/{total}")
         self.end_headers()
-        if body:
+        if body and kind == "application/octet-stream" and self.server.cuts:
+            self.server.cuts -= 1
+            self.wfile.write(content[: len(content) // 2])
+            self.close_connection = True
+        elif body:
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
@@ -117,3 +127,18 @@ def test_what_goes_wrong_is_said_in_words(hub: Hub, tmp_path: Path) -> None:
     assert both.returncode == 2 and "two models" in both.stderr
     assert puna(hub, home, "pull").returncode == 2
     assert puna(hub, home, "pull", "a/b:Q9").returncode == 2
+    hub.server_close()
+    nobody = puna(hub, home, "pull", "a/b")
+    assert nobody.returncode == 2 and "a/b cannot be listed" in nobody.stderr and "--offline" in nobody.stderr
+
+
+def test_a_download_that_is_cut_leaves_no_half_file(hub: Hub, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    hub.cuts = 100
+    cut = puna(hub, home, "pull", "a/b")
+    assert cut.returncode == 2 and "could not be fetched" in cut.stderr and "start again to go on" in cut.stderr
+    assert puna(hub, home, "pull", "a/b", "--offline").returncode == 2, "half a file is no model"
+    hub.cuts = 1
+    whole = puna(hub, home, "pull", "a/b")
+    assert whole.returncode == 0, whole.stderr
+    assert Path(whole.stdout.splitlines()[-1]).read_bytes() == hub.content
