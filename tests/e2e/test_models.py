@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -33,6 +34,10 @@ def ask(http: httpx.Client, model: str) -> httpx.Response:
 
 def states(http: httpx.Client) -> dict[str, str]:
     return {one["id"]: one["status"]["value"] for one in http.get("/models").json()["data"]}
+
+
+def open_files(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def until(condition: Callable[[], bool], seconds: float = 40) -> None:
@@ -69,3 +74,37 @@ def test_a_worker_that_is_killed_harms_no_other_model(folder: Path) -> None:
             os.kill(worker, signal.SIGKILL)
         assert ask(http, "alpha").status_code == 200
         assert http.post("/v1/embeddings", json={"input": "a"}).status_code == 200
+
+        with ThreadPoolExecutor(1) as pool:
+            others = set(server.worker_pids())
+            loading = pool.submit(ask, http, "beta")
+            until(lambda: set(server.worker_pids()) > others)
+            for worker in set(server.worker_pids()) - others:
+                os.kill(worker, signal.SIGKILL)
+            killed = loading.result()
+        assert killed.status_code == 503 and "SIGKILL" in killed.json()["error"]["message"]
+        assert states(http) == {"alpha": "loaded", "vectors": "loaded", "beta": "failed", "cut": "unloaded"}
+        assert ask(http, "alpha").status_code == 200
+        until(lambda: ask(http, "beta").status_code == 200)
+
+        before = open_files(server.pid)
+        for _ in range(2):
+            assert http.post("/models/unload", json={"model": "beta"}).status_code == 200
+            assert set(server.worker_pids()) == others
+            assert http.post("/models/load", json={"model": "beta"}).status_code == 200
+        assert open_files(server.pid) == before
+
+
+PATHS = ["../alpha", "/etc/passwd", "alpha.gguf", "./alpha", "alpha/", "..", "alpha\0", "%2e%2e/alpha", "C:\\alpha", "a" * 5000]
+
+
+def test_names_that_are_paths_name_nothing(folder: Path) -> None:
+    with Server(None, "--models-dir", str(folder), log=folder / "log3") as server, httpx.Client(base_url=server.url) as http:
+        for name in PATHS:
+            for path, body in (("/models/load", {}), ("/models/unload", {}), ("/completion", {"prompt": "a"})):
+                reply = http.post(path, json={**body, "model": name})
+                assert reply.status_code == 404, (path, name)
+                message = reply.json()["error"]["message"]
+                assert "no model called" in message and str(folder) not in message
+        assert http.get("/v1/models/..%2falpha").status_code == 404
+        assert set(states(http).values()) == {"unloaded"} and server.worker_pids() == []

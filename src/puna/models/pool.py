@@ -166,7 +166,7 @@ class Pool(Generic[S]):
                 await self._make_room(slot)
                 served = self._make(entry)
                 try:
-                    await served.load(lambda share: self._say(slot, "loading", share))
+                    await served.load(lambda share: self._progress(slot, share))
                 except BaseException:
                     await served.unload(0)
                     raise
@@ -231,6 +231,11 @@ class Pool(Generic[S]):
                 await self._unload(self._slots[name], "sleeping", 0)
             wait = next_look(self._residents(), self._clock(), after=self._sleep_after)
             await asyncio.sleep(self._sleep_after if wait is None else wait + 0.01)
+
+    def _progress(self, slot: _Slot[S], share: float) -> None:
+        """So much of a model is loaded. A worker that replaces a dead one later tells that too: for clients it is still there."""
+        if slot.loading is not None:
+            self._say(slot, "loading", share)
 
     def _say(self, slot: _Slot[S], state: State, progress: float) -> None:
         slot.state, slot.progress = state, progress

@@ -25,6 +25,7 @@ class Fake:
 
     async def load(self, on_loading: Callable[[float], None]) -> None:
         self._log.append(f"load {self.name}")
+        self.on_loading = on_loading
         on_loading(0.5)
         await self._gate.wait()
         if self.name in self._failures:
@@ -171,3 +172,10 @@ async def test_news_and_the_end() -> None:
     assert sorted(bench.log[2:]) == ["unload a", "unload b"]
     with pytest.raises(Unavailable, match="shutting down"):
         await bench.use("c")
+
+
+async def test_a_worker_that_is_replaced_leaves_the_model_loaded() -> None:
+    bench = Bench()
+    async with bench.pool.lease(bench.entries["a"]) as served:
+        served.on_loading(0.3)
+        assert (bench.state("a"), bench.pool.state(bench.entries["a"]).progress) == ("loaded", 1.0)
