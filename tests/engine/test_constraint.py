@@ -248,3 +248,10 @@ def test_a_step_without_end_ends_the_process_and_others_leave_no_clock_running(
     assert 0 < slow.limit <= module.HOPELESS
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) == before
+
+
+@pytest.mark.parametrize("text", ["\u2581", "a \u2581\u2581b", "<\u2581>\u6f22"])
+def test_texts_with_the_sign_that_vocabularies_have_for_a_blank(driver: Driver, text: str) -> None:
+    source = msgspec.json.encode({"enum": [text, text + "!"]}).decode()
+    answer = driver.ask("hello", constraint=Constraint("json_schema", source))
+    assert answer.end == "eos" and json.loads(driver.text(answer)) in (text, text + "!")

@@ -28,6 +28,8 @@ class ChatAnswer(Answer):
     own_stops: frozenset[str] = frozenset()
     """Stop strings that are the format's and nobody's wish: such a stop is the turn's natural end."""
     builder: MessageBuilder = field(default_factory=MessageBuilder)
+    without_arguments: bool = False
+    """Whether the answer ended before the arguments of its last call began."""
 
     def read(self, chunk: Chunk) -> tuple[tuple[Event, ...], Chunk]:
         """Take in the next chunk: what is certain now, and the chunk as a caller may see it."""
@@ -60,6 +62,7 @@ class ChatAnswer(Answer):
             found.append(event)
         if ended and bare >= 0:
             found.append(CallArguments(bare, NO_ARGUMENTS))
+            self.without_arguments = True
         return found
 
     def _count(self, events: list[Event], n_tokens: int) -> None:
@@ -85,7 +88,20 @@ class ChatAnswer(Answer):
         """Why the turn is over."""
         if self.stop_type == "limit":
             return "length"
+        if self.stop_type == "word" and self._in_call:
+            return "stop"
         return "tool_calls" if self.builder.calls else "stop"
+
+    @property
+    def _in_call(self) -> bool:
+        """Whether the answer ended before its last call was complete."""
+        if not self.builder.calls or self.without_arguments:
+            return self.without_arguments
+        try:
+            msgspec.json.decode(self.builder.calls[-1].arguments)
+        except msgspec.DecodeError:
+            return True
+        return False
 
 
 class BothWays:

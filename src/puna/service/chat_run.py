@@ -162,9 +162,10 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
             asked = msgspec.structs.replace(asked, prompt=opened, continues=False)
             plan = form.plan(asked)
     tokenizer = service.tokenizer
-    # Control tokens alone: others are seen anyway, and a mark may be written with tokens that reach beyond it.
+    # Control tokens alone: others are seen anyway, and a mark may be written with tokens that reach beyond it. A token that
+    # ends the answer is no mark: where the grammar wants its text, other tokens have to spell it.
     ids = (token_of(tokenizer, text) for text in plan.preserved)
-    shown = (id for id in ids if id is not None and not tokenizer.piece(id))
+    shown = (id for id in ids if id is not None and not tokenizer.piece(id) and not tokenizer.is_eog(id))
     preserved = tuple(dict.fromkeys((*params.preserved_tokens, *shown)))
     constraint = plan.constraint or (params.constraint if answer is None else None)
     if answer is not None and constraint == as_constraint(Outline(Part(answer))):
@@ -244,9 +245,17 @@ def _thinking(plan: TurnPlan, turn: ChatTurn, tokenizer: Tokenizer) -> Thinking 
         end=thoughts.end,
         open=thoughts.open,
         budget=budget,
-        close=tuple(tokenizer.tokenize(thoughts.closing, add_special=False, parse_special=True)),
+        close=_closing(thoughts.closing, tokenizer),
         message=tuple(tokenizer.tokenize(message, add_special=False, parse_special=False)) if message else (),
     )
+
+
+def _closing(text: str, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """What ends thoughts as tokens; none of them ends the answer."""
+    tokens = tokenizer.tokenize(text, add_special=False, parse_special=True)
+    if any(map(tokenizer.is_eog, tokens)):
+        tokens = tokenizer.tokenize(text, add_special=False, parse_special=False)
+    return tuple(tokens)
 
 
 def _with_warnings(constraint: Constraint, answer: Constraint | None) -> Constraint:

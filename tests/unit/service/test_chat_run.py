@@ -119,6 +119,8 @@ async def test_calls_without_arguments_have_an_empty_object() -> None:
         (RAW, "eos", "", "tool_calls"),
         (RAW, "word", "!", "tool_calls"),
         (RAW[:-20], "limit", "", "length"),
+        (RAW[:-20], "word", "!", "stop"),
+        (RAW[: RAW.index("rich")], "word", "!", "stop"),
     ],
 )
 async def test_why_it_ended(text: str, stop_type: StopType, stopping_word: str, finish: str) -> None:
@@ -128,12 +130,13 @@ async def test_why_it_ended(text: str, stop_type: StopType, stopping_word: str, 
 
 
 class Stopping:
-    """A format with a stop string of its own, and marks of which one is a control token, that has to be seen."""
+    """A format with a stop string of its own, and marks of which one is a control token that has to be seen, and one the end."""
 
     name = "stopping"
 
     def plan(self, request: TurnRequest) -> TurnPlan:
-        return TurnPlan(format=self.name, parser=AllText, stop=("<|call|>", "!"), preserved=("<|im_start|>", "<|unknown|>", ">"))
+        marks = ("<|im_start|>", "<|unknown|>", ">", "<|im_end|>")
+        return TurnPlan(format=self.name, parser=AllText, stop=("<|call|>", "!"), preserved=marks)
 
 
 class AllText:

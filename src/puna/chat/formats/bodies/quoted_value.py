@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from puna.chat.formats.json_text import JsonValue, escaped
 from puna.chat.formats.scanner import Scanner, marks_of
 
@@ -165,8 +167,8 @@ class QuotedValue:
         word = "".join(self._word).strip()
         word = _WORDS.get(word, word)
         try:
-            json.loads(word)
-        except (ValueError, RecursionError):
+            msgspec.json.decode(word)
+        except msgspec.DecodeError:
             word = f'"{escaped(word)}"'
         self._parts.append(word)
         return self._next()

@@ -65,6 +65,7 @@ FAMILY = Family(
             well_formed=False,
         ),
         Case("wrong-json", call("now", "x:a b,y:[1"), calls=[("now", '{"x": "a b", "y": [1]')], well_formed=False),
+        Case("no-json", call("now", "x:NaN,y:-Infinity"), calls=[("now", '{"x": "NaN", "y": "-Infinity"}')], well_formed=False),
         Case("bare-string", call("now", "x:New York"), calls=[("now", '{"x": "New York"}')], well_formed=False),
         Case("no-call", "<|tool_call>soon<tool_call|>", content="soon", well_formed=False),
         Case("half-a-mark", "Well <|tool_ca", content="Well ", cut=True),
