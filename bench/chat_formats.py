@@ -21,11 +21,13 @@ PIECE = 4
 def outputs(family: Family, n: int) -> dict[str, str]:
     """Long outputs of a family, made from its case of a single call."""
     size = n * PIECE
-    call = next(case.raw for case in family.cases if case.name == "call")
-    thought = next((case.raw for case in family.cases if case.name == "reasoning"), "")
+    case = next(case for case in family.cases if case.name == "call")
+    call, thoughts = case.raw, plan(family.format, case).thinking
     text = "The quick brown fox, <b>jumps</b> over {the} [lazy] dog.\n"
+    text = (text * (size // len(text) + 1))[:size]
     return {
-        "text": (text * (size // len(text) + 1))[:size],
+        "text": text,
+        **({"thoughts": thoughts.begin + text} if thoughts else {}),
         "string": call.replace("Paris", ("Paris is a city. " * (size // 17 + 1))[:size]),
         "calls": call * (size // len(call) + 1),
     }
