@@ -100,7 +100,6 @@ def _pieces(vocab: Vocab) -> list[bytes]:
     return pieces
 
 
-
 def _plain(function: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
     """The same function with argument types that are converted quickly."""
     address = ctypes.cast(function, ctypes.c_void_p).value

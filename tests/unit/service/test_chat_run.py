@@ -120,7 +120,7 @@ async def test_calls_without_arguments_have_an_empty_object() -> None:
         (RAW, "word", "!", "tool_calls"),
         (RAW[:-20], "limit", "", "length"),
         (RAW[:-20], "word", "!", "tool_calls"),
-        (RAW[:-16], "word", "!", "stop"),
+        (RAW[:-15], "word", "!", "stop"),
         (RAW[: RAW.index("rich")], "word", "!", "stop"),
     ],
 )
