@@ -176,6 +176,14 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How embeddings are scaled where a request does not say: -1 not, 0 to a largest number of 32760, else to this p-norm."""
     sampling_defaults: dict[str, float] = {}
     """Sampling fields whose default the command line changed, by native name."""
+    media_path: str = ""
+    """Folder of pictures and sounds that requests may name by `file:` addresses; empty for none."""
+    media_fetch: bool = False
+    """Whether pictures and sounds are fetched from web servers."""
+    media_hosts: tuple[str, ...] = ()
+    """The only hosts that they are fetched from; none for any. Naming one allows fetching."""
+    media_fetch_private: bool = False
+    """Whether these may be in private networks, or this machine."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     request_log: bool = False
     """Whether each request is logged: method, path, status, time."""

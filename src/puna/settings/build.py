@@ -20,6 +20,7 @@ from puna.settings.cache import CACHE_OPTIONS
 from puna.settings.chat import CHAT_OPTIONS
 from puna.settings.drafts import DRAFT_OPTIONS
 from puna.settings.media import MEDIA_OPTIONS
+from puna.settings.media_access import MEDIA_ACCESS_OPTIONS
 from puna.settings.models import MODELS_OPTIONS
 from puna.settings.option import Given
 from puna.settings.pooling import POOLING_OPTIONS
@@ -39,6 +40,7 @@ OPTIONS = (
     *CACHE_OPTIONS,
     *POOLING_OPTIONS,
     *SERVER_OPTIONS,
+    *MEDIA_ACCESS_OPTIONS,
     *DRAFT_OPTIONS,
     *MODELS_OPTIONS,
     *REASONING_OPTIONS,
@@ -188,9 +190,10 @@ def _chat_template(found: Mapping[str, Found]) -> str:
 def _check(settings: Settings, found: Mapping[str, Found]) -> None:
     """What no single option can tell."""
     engine = settings.engine
-    folder = settings.server.slot_save_path
-    if folder and not Path(folder).is_dir():
-        raise StartupError(f"{found['server.slot_save_path'].origin}: there is no folder {folder}")
+    for target in ("slot_save_path", "media_path"):
+        folder = getattr(settings.server, target)
+        if folder and not Path(folder).expanduser().is_dir():
+            raise StartupError(f"{found[f'server.{target}'].origin}: there is no folder {folder}")
     if engine.cache_type_v not in {"f32", "f16", "bf16"} and engine.flash_attention == "off":
         origin = found["engine.cache_type_v"].origin
         raise StartupError(f"{origin}: {engine.cache_type_v} for cached values needs flash attention; drop --flash-attn off")

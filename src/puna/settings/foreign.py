@@ -80,7 +80,7 @@ HARMLESS = (
 UNSUPPORTED = (
     _unsupported("--mmproj-url -mmu", 1, NO_DOWNLOAD),
     _unsupported("--mmproj-device -mmdev", 1, ONE_DEVICE),
-    _unsupported("--image --audio --video --media-path", 1, "send pictures and sounds in the request"),
+    _unsupported("--image --audio --video", 1, "send pictures and sounds in the request"),
     _unsupported("--mtmd-batch-max-tokens", 1, "pictures and sounds are encoded one by one; leave the flag out"),
     _unsupported("--hf-repo-draft -hfd -hfrd --spec-draft-hf", 1, NO_DRAFT_DOWNLOAD),
     _unsupported("--draft-p-split --spec-draft-p-split", 1, NO_DRAFT_TREE),
