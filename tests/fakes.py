@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from puna.types import (
+    MEDIA,
     Chunk,
     EngineStats,
     FimTokens,
@@ -87,7 +88,8 @@ class FakeTokenizer:
         return self._special[token - 256].encode() if special else b""
 
     def detokenize(self, tokens: Sequence[int]) -> str:
-        return b"".join(self.piece(token, special=True) for token in tokens).decode("utf-8", "replace")
+        pieces = (b"<__media__>" if token == MEDIA else self.piece(token, special=True) for token in tokens)
+        return b"".join(pieces).decode("utf-8", "replace")
 
     def is_eog(self, token: int) -> bool:
         return token in (EOS, IM_END)
@@ -201,6 +203,7 @@ class FakeEngine:
     """The inputs of each call of `embed`."""
     embedded_with: list[tuple[tuple[int, float], ...]] = field(default_factory=list)
     """The adapters of each."""
+    embedded_media: list[Sequence[Sequence[Media]]] = field(default_factory=list)
     vector: Callable[[list[int]], list[float] | Exception] = lambda tokens: [float(len(tokens)), 1.0, 0.0, 0.0]
     """What an input becomes."""
 
@@ -231,6 +234,7 @@ class FakeEngine:
         media: Sequence[Sequence[Media]] = (),
     ) -> FakeVectors:
         self.embedded_with.append(tuple(lora))
+        self.embedded_media.append(media)
         self.embedded.append([list(tokens) for tokens in inputs])
         return FakeVectors([self.vector(list(tokens)) for tokens in inputs])
 

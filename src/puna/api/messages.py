@@ -8,19 +8,17 @@ import msgspec
 from pydantic import Field, WithJsonSchema
 
 from puna.api.fields import Body, Free
+from puna.api.media import decode_media, is_media
 from puna.api.reasoning import ReasoningFields
 from puna.api.tools import decode_choice, decode_tools
-from puna.errors import InvalidRequest, NotSupported
-from puna.service.chat import Conversation, Message, TextPart, ToolCall
+from puna.errors import InvalidRequest
+from puna.service.chat import Conversation, Message, Part, TextPart, ToolCall
 from puna.service.chat_turn import ToolChoice
 
 _CONTENT = {
     "description": "a text, or a list of parts",
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}],
 }
-
-_MEDIA = {"image_url": "url", "audio_url": "url", "video_url": "url", "input_audio": "data", "file": "file_data"}
-"""Kinds of parts that are not text, and where what they hold is found."""
 
 
 class MessageFields(Body):
@@ -60,7 +58,7 @@ def decode_tool_choice(body: ChatFields) -> ToolChoice:
 
 
 def decode_conversation(body: ChatFields) -> Conversation:
-    """What the template is given, with all the tools. Raises `InvalidRequest` or `NotSupported` that names the field."""
+    """What the template is given, with all the tools. Raises `InvalidRequest` that names the field."""
     if body.template is not None and body.chat_template not in (None, body.template):
         _refuse("template", "is another one than 'chat_template'")
     return Conversation(
@@ -97,7 +95,7 @@ def _calls(fields: MessageFields, at: str) -> tuple[ToolCall, ...]:
     return tuple(_call(call, f"{at}.tool_calls.{i}") for i, call in enumerate(fields.tool_calls or ()))
 
 
-def _content(content: Any, at: str) -> str | tuple[TextPart, ...] | None:
+def _content(content: Any, at: str) -> str | tuple[Part, ...] | None:
     if content is None or isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -105,26 +103,16 @@ def _content(content: Any, at: str) -> str | tuple[TextPart, ...] | None:
     return _refuse(at, "a text or a list of parts is expected")
 
 
-def _part(part: Any, at: str) -> TextPart:
+def _part(part: Any, at: str) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     kind = part.get("type") if isinstance(part, dict) else None
     if kind in ("text", "refusal"):
         text = part.get(kind)
         return TextPart(text) if isinstance(text, str) else _refuse(f"{at}.{kind}", "a text is expected")
-    if isinstance(kind, str) and kind in _MEDIA:
-        _refuse_media(part, kind, at)
-    return _refuse(f"{at}.type", "a part of type 'text' is expected")
-
-
-def _refuse_media(part: dict[str, Any], kind: str, at: str) -> NoReturn:
-    holder = part.get(kind)
-    source = holder.get(_MEDIA[kind]) if isinstance(holder, dict) else holder
-    if not isinstance(source, str):
-        _refuse(f"{at}.{kind}", "has nothing in it")
-    if _MEDIA[kind] == "url" and not source.startswith("data:"):
-        _refuse(f"{at}.{kind}", "only data: URLs are accepted")
-    raise NotSupported(f"Field '{at}': this model reads text only", param=at)
+    if is_media(kind):
+        return decode_media(part, at)
+    return _refuse(f"{at}.type", "a part of type 'text', 'image_url' or 'input_audio' is expected")
 
 
 def _call(call: Any, at: str, *, at_function: str = "") -> ToolCall:

@@ -25,6 +25,7 @@ from puna.service.ranking import choose_best
 from puna.service.running import Running
 from puna.service.service import Service
 from puna.service.turns import Turn
+from puna.service.written import ReadPrompt
 
 Model = TypeVar("Model", bound=BaseModel)
 Handler = Callable[[Model], Coroutine[Any, Any, Response]]
@@ -68,7 +69,7 @@ class Encoder(Protocol):
 async def start(
     service: Service,
     fields: GenerationFields,
-    prompts: Sequence[tuple[int, ...]],
+    prompts: Sequence[ReadPrompt],
     decoded: Decoded,
     *,
     turn: Turn | None = None,
@@ -79,7 +80,13 @@ async def start(
         with naming(decoded.constraint_field):
             prepared = await service.prepare_constraint(params.constraint, params.preserved_tokens)
         params = msgspec.structs.replace(params, constraint=prepared)
-    return await service.generate(prompts, params, every_token=wants_each(fields, decoded), turn=turn)
+    return await service.generate(
+        [prompt.tokens for prompt in prompts],
+        params,
+        every_token=wants_each(fields, decoded),
+        turn=turn,
+        media=[prompt.media for prompt in prompts],
+    )
 
 
 async def reply(service: Service, fields: GenerationFields, decoded: Decoded, running: Running, encoder: Encoder) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -18,8 +19,35 @@ class TextPart(msgspec.Struct, frozen=True, tag="text"):
     text: str
 
 
-Part = TextPart
+class MediaPart(msgspec.Struct, frozen=True, tag="media"):
+    """A picture or a sound within a message, as the request has it. It has no text: before a template sees a message, a
+    `MarkPart` takes its place."""
+
+    kind: Literal["image", "audio", "video", "any"]
+    source: str | bytes
+    """A data: URI, base64, or an address; or the file itself."""
+    at: str
+    """Where in the request the part stands, and where its source does."""
+    field: str
+
+
+class MarkPart(msgspec.Struct, frozen=True, tag="mark"):
+    """A text that stands for a picture or a sound, and is looked for in what the template writes."""
+
+    text: str
+
+
+Part = TextPart | MediaPart | MarkPart
 """What a message's content can be made of."""
+
+
+def content_of(pieces: Sequence[str | MediaPart]) -> str | tuple[Part, ...]:
+    """Content made of texts and media. One text alone is the same as a list of one, so that a prompt is found again whichever
+    form a client chooses."""
+    parts = tuple(TextPart(piece) if isinstance(piece, str) else piece for piece in pieces)
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return parts or ""
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -46,12 +74,28 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All text of the content, parts joined by newlines; empty when there is none."""
+        """All text of the content, and all marks; empty when there is none. Texts that meet are joined by newlines."""
         if self.content is None:
             return ""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(part.text for part in self.content)
+        joined = ""
+        before: Part | None = None
+        for part in self.content:
+            if isinstance(part, MediaPart):
+                continue
+            if isinstance(part, TextPart) and isinstance(before, TextPart):
+                joined += "\n"
+            joined += part.text
+            before = part
+        return joined
+
+    @property
+    def media(self) -> tuple[MediaPart, ...]:
+        """The pictures and sounds of the content, in order."""
+        if self.content is None or isinstance(self.content, str):
+            return ()
+        return tuple(part for part in self.content if isinstance(part, MediaPart))
 
 
 def check_messages(messages: Sequence[Message]) -> None:

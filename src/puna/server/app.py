@@ -19,6 +19,7 @@ from puna.api.openai import routes as openai
 from puna.api.openapi import components
 from puna.api.rerank import routes as rerank
 from puna.api.responses import routes as responses
+from puna.api.transcription import routes as transcription
 from puna.config import ServerSettings
 from puna.server.auth import KeyCheck
 from puna.server.boundary import ErrorBoundary
@@ -87,6 +88,7 @@ def create_app(
     app.include_router(openai.openai_router(service))
     app.include_router(anthropic.anthropic_router(service))
     app.include_router(responses.responses_router(service))
+    app.include_router(transcription.transcription_router(service))
     app.include_router(extras.extras_router(service))
     app.include_router(page_router())
     _document_bodies(app)
@@ -101,7 +103,7 @@ def create_inner_app(engine: Engine, settings: ServerSettings, grammars: Prepare
 
 
 def _document_bodies(app: FastAPI) -> None:
-    modules = (native, openai, anthropic, responses, extras, embeddings, rerank)
+    modules = (native, openai, anthropic, responses, transcription, extras, embeddings, rerank)
     models = tuple(model for module in modules for model in module.MODELS)
 
     def document() -> dict[str, Any]:

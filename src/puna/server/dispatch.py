@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from urllib.parse import parse_qs
 
 import msgspec
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from puna.api import body
 from puna.api.errors import error_body, error_headers
+from puna.api.multipart import is_multipart, parse_form
 from puna.api.replies import EventStream, Json
 from puna.errors import InvalidRequest, NotFound, PunaError, Unavailable
 from puna.models.catalogue import Entry, Job
@@ -102,8 +104,9 @@ class Dispatcher:
         name: str | None = _query(scope, "model")
         if method == "POST":
             raw = await body.read(Request(scope, receive), self._max_body)
-            if not (header(scope, b"content-type") or "").startswith("multipart/"):
-                name = name or (_model_in(raw) if len(raw) < body.LARGE else await asyncio.to_thread(_model_in, raw))
+            kind = header(scope, b"content-type") or ""
+            named = partial(_model_in, raw, kind)
+            name = name or (named() if len(raw) < body.LARGE else await asyncio.to_thread(named))
             receive = _again(raw, receive)
         entry = self._models.catalogue.choose(name, job)
         if not (may_load(method, path) and self._autoload) and self._models.loaded(entry) is None:
@@ -117,8 +120,10 @@ def _query(scope: Scope, name: str) -> str:
     return parse_qs(query.decode("latin-1")).get(name, [""])[0]
 
 
-def _model_in(raw: bytes) -> str | None:
-    """The model that a body names. Raises `InvalidRequest` for one that is no JSON object."""
+def _model_in(raw: bytes, content_type: str) -> str | None:
+    """The model that a body names. Raises `InvalidRequest` for one that is neither a form nor a JSON object."""
+    if is_multipart(content_type):
+        return parse_form(raw, content_type).first("model")
     body.check_shape(raw)
     try:
         named = msgspec.json.decode(raw, type=_Named)

@@ -12,7 +12,7 @@ _POST: dict[str, Job] = {
     **dict.fromkeys(["/v1/chat/completions/input_tokens", "/v1/responses/input_tokens"], "text"),
     **dict.fromkeys(["/chat/completions/input_tokens", "/responses/input_tokens"], "text"),
     **dict.fromkeys(["/responses", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"], "text"),
-    **dict.fromkeys(["/apply-template", "/v1/audio/transcriptions"], "text"),
+    **dict.fromkeys(["/apply-template", "/v1/audio/transcriptions", "/audio/transcriptions"], "text"),
     "/infill": "infill",
     **dict.fromkeys(["/embedding", "/embeddings", "/v1/embeddings"], "embedding"),
     **dict.fromkeys(["/rerank", "/reranking", "/v1/rerank", "/v1/reranking", "/v2/rerank", "/v1/v2/rerank"], "rerank"),

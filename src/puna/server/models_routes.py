@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from puna.api.openai.models import architecture
 from puna.models.catalogue import Entry
 from puna.models.pool import News, Pool
 from puna.server.served import ServedModel
@@ -51,6 +52,7 @@ def model_object(models: Models, entry: Entry, *, created: int) -> dict[str, Any
     }
     served = models.loaded(entry)
     if served is not None and (facts := served.engine.facts) is not None:
+        value["architecture"] = architecture(facts)
         value["meta"] = {
             "vocab_type": facts.vocab_type,
             "n_vocab": facts.n_vocab,

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from puna.chat import ChatTemplate, Message, Rendered, SpecialTexts, TextPart, ToolCall, builtin_template, render_chat
+from puna.chat import (
+    ChatTemplate,
+    MediaPart,
+    Message,
+    Part,
+    Rendered,
+    SpecialTexts,
+    TextPart,
+    ToolCall,
+    builtin_template,
+    content_of,
+    render_chat,
+)
 from puna.chat.events import CallArguments, CallBegin, Event, Reasoning, Text
 from puna.chat.formats.plan import Format, Tool
 from puna.chat.tool_texts import format_of, texts_of
+from puna.service.media import Mark, check_marks, split_at
 from puna.service.ports import Tokenizer
 from puna.service.prompts import at_least_one, tokenize_text
+from puna.types import MEDIA, Media
 
 __all__ = [
     "CallArguments",
@@ -23,12 +37,15 @@ __all__ = [
     "ChatRenderer",
     "Conversation",
     "Event",
+    "MediaPart",
     "Message",
+    "Part",
     "Reasoning",
     "Text",
     "TextPart",
     "Tool",
     "ToolCall",
+    "content_of",
 ]
 
 LONG_CHAT = 65_536
@@ -100,13 +117,26 @@ class ChatRenderer:
         )
 
     async def tokenize(self, rendered: Rendered) -> tuple[int, ...]:
-        """Token ids: control tokens only where the template wrote them, and BOS at most once."""
+        """Token ids of a prompt of text: control tokens only where the template wrote them, and BOS at most once."""
+        tokens, _ = await self.tokenize_marked(rendered, ())
+        return tokens
+
+    async def tokenize_marked(self, rendered: Rendered, marks: Sequence[Mark]) -> tuple[tuple[int, ...], tuple[Media, ...]]:
+        """The same, and what stands at each `MEDIA` among them. Raises `InvalidRequest` where the template left a mark out."""
         tokenizer = self._tokenizer
+        check_marks(rendered.text, marks)
+        by_text = {mark.text: mark for mark in marks}
+        media: list[Media] = []
         tokens = [tokenizer.bos] if tokenizer.add_bos and tokenizer.bos >= 0 and not rendered.starts_with_bos else []
         for segment in rendered.segments:
-            for text in [segment.text] if segment.trusted else self._without_marks(segment.text):
-                tokens += await tokenize_text(tokenizer, text, add_special=False, parse_special=segment.trusted)
-        return at_least_one(tokenizer, tokens, param="messages")
+            for piece in split_at(segment.text, by_text):
+                if isinstance(piece, Mark):
+                    tokens.append(MEDIA)
+                    media += [piece.media] if piece.media is not None else []
+                    continue
+                for text in [piece] if segment.trusted else self._without_marks(piece):
+                    tokens += await tokenize_text(tokenizer, text, add_special=False, parse_special=segment.trusted)
+        return at_least_one(tokenizer, tokens, param="messages"), tuple(media)
 
     def _without_marks(self, text: str) -> list[str]:
         """The text in pieces that hold no mark as a whole: nothing else keeps it from becoming that token."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -14,9 +15,11 @@ from puna.chat.events import Event
 from puna.chat.formats.plan import Format, Parser, TurnPlan, TurnRequest
 from puna.errors import InvalidRequest
 from puna.outline import Outline, Part, as_constraint
+from puna.service.answers import collect
 from puna.service.chat import ChatRenderer, Message
 from puna.service.chat_answers import BothWays, ChatAnswer
 from puna.service.chat_turn import ChatTurn, ReasoningOptions
+from puna.service.media import Mark, mark_media, shown
 from puna.service.naming import naming
 from puna.service.params import GenerationParams
 from puna.service.ports import Tokenizer
@@ -25,7 +28,7 @@ from puna.service.prompts import token_of
 from puna.service.ranking import choose_best
 from puna.service.running import Running
 from puna.service.service import Service
-from puna.types import Chunk, Constraint, Thinking
+from puna.types import Chunk, Constraint, Media, Thinking
 
 Step = tuple[int, tuple[Event, ...], Chunk]
 """An answer's index, what its next chunk made certain, and that chunk. Tokens, probabilities and figures are the chunk's;
@@ -36,7 +39,9 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A turn that only needs to be admitted."""
 
     prompt: tuple[int, ...]
-    """Token ids."""
+    """Token ids, and `MEDIA`."""
+    media: tuple[Media, ...]
+    """What stands there."""
     format: str
     parser: Callable[[], Parser]
     """Makes the parser of one answer."""
@@ -103,17 +108,31 @@ class ChatRun:
         await self.running.aclose()
 
 
-async def render_turn(service: Service, turn: ChatTurn) -> tuple[Rendered, tuple[int, ...]]:
-    """The prompt as text and as token ids, without anything generated: enough to count it."""
-    _, rendered, prompt = await _render(service, turn)
-    return rendered, prompt
+@dataclass(frozen=True)
+class Written:
+    """A turn's prompt."""
+
+    chat: ChatRenderer
+    rendered: Rendered
+    prompt: tuple[int, ...]
+    media: tuple[Media, ...]
+    marks: tuple[Mark, ...]
+    last: Message
+    """The last message as the template was given it."""
+
+    @property
+    def text(self) -> str:
+        """The prompt as people may see it."""
+        return shown(self.rendered.text, self.marks)
 
 
-async def _render(service: Service, turn: ChatTurn) -> tuple[ChatRenderer, Rendered, tuple[int, ...]]:
+async def render_turn(service: Service, turn: ChatTurn, *, load: bool = True) -> Written:
+    """The prompt as text and as token ids, without anything generated. Without `load` nothing is known of its media."""
     conversation, settings = turn.conversation, service.settings
     # Tools that must not be called are not shown to the model, which might call them all the same.
     tools = () if turn.choice.mode == "none" else conversation.tools
-    conversation = msgspec.structs.replace(conversation, tools=tools)
+    messages, marks = await mark_media(conversation.messages, service.media, service.facts.media, load=load)
+    conversation = msgspec.structs.replace(conversation, tools=tools, messages=messages)
     chat = await service.templates.choose(conversation)
     told = chat.reasoning_variables(*_told(turn.reasoning))
     continues = conversation.continue_final_message
@@ -126,14 +145,27 @@ async def _render(service: Service, turn: ChatTurn) -> tuple[ChatRenderer, Rende
             continue_final_message=continues,
         )
     )
-    return chat, rendered, await chat.tokenize(rendered)
+    prompt, media = await chat.tokenize_marked(rendered, marks)
+    return Written(chat, rendered, prompt, media, marks, messages[-1])
+
+
+async def count_turn(service: Service, turn: ChatTurn) -> int:
+    """How many tokens the prompt has. What pictures and sounds take is known once the engine has read them, so that is what it
+    does then; the prompt stays in the cache for whoever asks it."""
+    written = await render_turn(service, turn)
+    if not written.media:
+        return len(written.prompt)
+    params = GenerationParams(max_tokens=0, lora=turn.params.lora)
+    (answer,) = await collect(await service.generate([written.prompt], params, media=[written.media]))
+    return answer.n_prompt
 
 
 async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     """Everything before the engine. Raises `InvalidRequest` that names the field, or `NotSupported`."""
     tools = turn.choice.among(turn.conversation.tools)
     params = turn.params
-    chat, rendered, prompt = await _render(service, turn)
+    written = await render_turn(service, turn)
+    rendered, last = written.rendered, written.last
     answer = params.constraint
     if answer is not None and answer.triggers:
         if tools:
@@ -143,7 +175,6 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
     elif answer is not None:
         with naming(turn.answer_field):
             answer = await service.prepare_constraint(answer, params.preserved_tokens)
-    last = turn.conversation.messages[-1]
     asked = TurnRequest(
         tools=tools,
         choice=turn.choice.mode if tools else "none",
@@ -154,7 +185,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
         separate_reasoning=turn.reasoning.shown != "inline",
         budget=_budget(turn),
     )
-    form = chat.format
+    form = written.chat.format
     field = turn.tools_field if tools else turn.answer_field
     with naming(field):
         plan = form.plan(asked)
@@ -175,7 +206,8 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
             constraint = await service.prepare_constraint(constraint, preserved)
         constraint = _with_warnings(constraint, answer)
     return PreparedTurn(
-        prompt=prompt,
+        prompt=written.prompt,
+        media=written.media,
         format=plan.format,
         parser=_reader(form, plan, asked, turn),
         opened=plan.forced_open,
@@ -195,7 +227,7 @@ async def prepare_turn(service: Service, turn: ChatTurn) -> PreparedTurn:
 
 async def start_turn(service: Service, prepared: PreparedTurn, *, every_token: bool = False) -> ChatRun:
     """Admit every answer, or none. Raises what `Service.generate` raises. The caller has to close what it gets."""
-    running = await service.generate([prepared.prompt], prepared.params, every_token=every_token)
+    running = await service.generate([prepared.prompt], prepared.params, every_token=every_token, media=[prepared.media])
     return ChatRun(prepared, running, preserving(service.tokenizer, prepared.params.preserved_tokens))
 
 

@@ -7,7 +7,7 @@ import secrets
 import msgspec
 
 from puna.speculation import Speculation
-from puna.types import Constraint, Generation, Sampling, Thinking
+from puna.types import Constraint, Generation, Media, Sampling, Thinking
 
 SEEDS = 1 << 32
 
@@ -56,8 +56,11 @@ _SAME = (
 """Fields that every generation has as they are."""
 
 
-def plan(prompts: tuple[tuple[int, ...], ...], params: GenerationParams) -> list[Generation]:
-    """One generation for every answer that is tried, those to one prompt side by side."""
+def plan(
+    prompts: tuple[tuple[int, ...], ...], params: GenerationParams, media: tuple[tuple[Media, ...], ...] = ()
+) -> list[Generation]:
+    """One generation for every answer that is tried, those to one prompt side by side. `media` is what each prompt has in it;
+    empty where none has anything."""
     seed = params.seed if params.seed >= 0 else secrets.randbelow(SEEDS)
     sampling = params.sampling
     if params.n_tried > params.n:  # they are ranked by their tokens' probabilities
@@ -67,7 +70,7 @@ def plan(prompts: tuple[tuple[int, ...], ...], params: GenerationParams) -> list
     # the other answers run beside the first one: they must not wait for its slot
     slots = [params.id_slot] + [-1] * (params.n_tried - 1)
     return [
-        Generation(prompt=prompt, sampling=one, id_slot=slot, **same)
-        for prompt in prompts
+        Generation(prompt=prompt, media=own, sampling=one, id_slot=slot, **same)
+        for prompt, own in zip(prompts, media or ((),) * len(prompts), strict=True)
         for one, slot in zip(samplings, slots, strict=True)
     ]

@@ -8,8 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from puna.errors import InvalidRequest, NotSupported
+import msgspec
+
+from puna.chat import MediaPart
+from puna.errors import InvalidRequest
+from puna.service.media import split_at_markers
 from puna.service.ports import Tokenizer
+from puna.types import MEDIA
 
 LONG_TEXT = 16_384
 """Characters from which a text is tokenised on a thread, so that other requests do not wait for it."""
@@ -17,7 +22,21 @@ LONG_TEXT = 16_384
 Prompt = str | Sequence[int | str]
 
 
-def split_prompts(value: object, *, param: str = "prompt") -> list[Prompt]:
+class MediaPrompt(msgspec.Struct, frozen=True):
+    """Texts, and pictures and sounds between them."""
+
+    pieces: tuple[str | MediaPart, ...]
+
+    @property
+    def media(self) -> tuple[MediaPart, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, MediaPart))
+
+
+Written = Prompt | MediaPrompt
+"""A prompt as it is written."""
+
+
+def split_prompts(value: object, *, param: str = "prompt") -> list[Written]:
     """The prompts in a decoded JSON value. Raises `InvalidRequest` that names the item at fault.
 
     A list that holds a number is one prompt; a list of texts, lists or objects is one prompt an item.
@@ -35,7 +54,7 @@ def split_prompts(value: object, *, param: str = "prompt") -> list[Prompt]:
     return [_one_of_many(item, f"{param}.{index}") for index, item in enumerate(value)]
 
 
-def _one_of_many(item: object, param: str) -> Prompt:
+def _one_of_many(item: object, param: str) -> Written:
     if isinstance(item, str):
         return item
     if isinstance(item, dict):
@@ -55,15 +74,24 @@ def _mixed(items: list[object], param: str) -> list[int | str]:
     return mixed
 
 
-def _from_object(value: dict[str, object], param: str) -> str:
+def _from_object(value: dict[str, object], param: str) -> str | MediaPrompt:
     text, media = value.get("prompt_string"), value.get("multimodal_data")
     if not isinstance(text, str):
         at = f"{param}.prompt_string"
         raise InvalidRequest(f"Field '{at}': a text is expected", param=at)
-    if media:
-        at = f"{param}.multimodal_data"
-        raise NotSupported(f"Field '{at}': this model reads text only", param=at)
-    return text
+    if not media:
+        return text
+    at = f"{param}.multimodal_data"
+    if not isinstance(media, list):
+        raise InvalidRequest(f"Field '{at}': a list of texts in base64 is expected", param=at)
+    texts = split_at_markers(text, len(media), field=f"{param}.prompt_string")
+    pieces: list[str | MediaPart] = [texts[0]]
+    for index, (source, after) in enumerate(zip(media, texts[1:], strict=True)):
+        here = f"{at}.{index}"
+        if not isinstance(source, str):
+            raise InvalidRequest(f"Field '{here}': a text in base64 is expected", param=here)
+        pieces += [MediaPart("any", source, here, here), after]
+    return MediaPrompt(tuple(piece for piece in pieces if piece != ""))
 
 
 def check_ids(tokenizer: Tokenizer, ids: Sequence[int], *, param: str) -> None:
@@ -114,6 +142,21 @@ def tokenize_now(tokenizer: Tokenizer, prompt: Prompt, *, add_special: bool, par
         else:
             raise outside(item, n_vocab, f"{param}.{index}")
     return tokens
+
+
+def tokenize_around(tokenizer: Tokenizer, pieces: Sequence[str | MediaPart], *, counts: Sequence[int]) -> list[int]:
+    """Token ids of texts with `MEDIA` between them, as often as each picture or sound counts; around all of it what the model
+    wants around a text."""
+    around = tokenizer.tokenize("", add_special=True, parse_special=False)
+    n_before = int(tokenizer.add_bos and around[:1] == [tokenizer.bos])
+    tokens = around[:n_before]
+    rest = iter(counts)
+    for piece in pieces:
+        if isinstance(piece, MediaPart):
+            tokens += [MEDIA] * next(rest)
+        else:
+            tokens += tokenizer.tokenize(piece, add_special=False, parse_special=True)
+    return tokens + around[n_before:]
 
 
 async def tokenize_prompt(tokenizer: Tokenizer, prompt: Prompt, *, param: str) -> tuple[int, ...]:

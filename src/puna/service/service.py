@@ -12,6 +12,7 @@ from puna.errors import InvalidRequest, NotSupported, PunaError, Unavailable
 from puna.grammar.gbnf import token_names
 from puna.grammar.process import Job
 from puna.log import logger
+from puna.mediafiles.loader import MediaLoader
 from puna.service.adapters import AdapterScales
 from puna.service.chat import ChatRenderer
 from puna.service.controls import Controls
@@ -22,7 +23,7 @@ from puna.service.prompts import token_of
 from puna.service.running import Running
 from puna.service.templates import Templates, read_templates
 from puna.service.turns import Turn, Turns
-from puna.types import Constraint, Generation, ModelFacts
+from puna.types import Constraint, Generation, Media, ModelFacts
 
 BUILD = f"puna-{__version__}"
 """What replies name as the software that made them."""
@@ -50,6 +51,8 @@ class Service:
         """Of answers that clients may act on while they are made."""
         self._draining = False
         self._grammars = grammars or ThreadPreparer()
+        self.media = MediaLoader(settings)
+        """Finds and decodes pictures and sounds."""
         self._templates: tuple[ModelFacts, Templates | NotSupported] | None = None
 
     @property
@@ -132,9 +135,16 @@ class Service:
         return prepared
 
     async def generate(
-        self, prompts: Sequence[tuple[int, ...]], params: GenerationParams, *, every_token: bool = False, turn: Turn | None = None
+        self,
+        prompts: Sequence[tuple[int, ...]],
+        params: GenerationParams,
+        *,
+        every_token: bool = False,
+        turn: Turn | None = None,
+        media: Sequence[tuple[Media, ...]] = (),
     ) -> Running:
-        """Admit every answer to every prompt, or none. A request whose `turn` is over already ends without beginning.
+        """Admit every answer to every prompt, or none. A request whose `turn` is over already ends without beginning. `media` is
+        what each prompt has in the place of its `MEDIA`; nothing where none has any.
 
         Raises `InvalidRequest` for more answers than could ever wait at once, `ContextExceeded`, `QueueFull` or
         `Unavailable`. The caller has to close what it gets.
@@ -145,7 +155,7 @@ class Service:
             raise InvalidRequest(
                 f"{len(prompts)} prompts with {params.n_tried} answers each are more than the {room} that this server can hold"
             )
-        generations = plan(tuple(prompts), params)
+        generations = plan(tuple(prompts), params, tuple(media))
         streams = [] if turn is not None and turn.over else await self._admit(generations, every_token=every_token)
         running = Running(generations, streams, self._observer)
         if turn is not None:
@@ -172,6 +182,7 @@ class Service:
 
     async def aclose(self) -> None:
         """Give back what is held beside the engine."""
+        self.media.close()
         await self._grammars.aclose()
 
     def drain(self) -> None:

@@ -12,8 +12,10 @@ import numpy.typing as npt
 from puna.errors import InputTooLong, InvalidRequest, ServerFault
 from puna.service.adapters import Scales
 from puna.service.ports import Tokenizer
-from puna.service.prompts import LONG_TEXT, Prompt, tokenize_now
+from puna.service.prompts import LONG_TEXT, MediaPrompt, Prompt, Written, tokenize_now
 from puna.service.service import Service
+from puna.service.written import read_media_prompt
+from puna.types import Media
 
 Floats = npt.NDArray[np.float32]
 
@@ -55,6 +57,29 @@ def _tokenize(tokenizer: Tokenizer, one: Prompt, limit: int, truncate: bool, ind
     return [*tokens[: limit - 1], tokens[-1]]
 
 
+async def read_inputs(
+    service: Service, inputs: Sequence[Written], *, limit: int, truncate: bool, param: str
+) -> tuple[list[list[int]], list[tuple[Media, ...]]]:
+    """The same for inputs that may have pictures and sounds in them, with what stands at each `MEDIA`: nothing at all where
+    there are none. These inputs are not truncated."""
+    texts = [one for one in inputs if not isinstance(one, MediaPrompt)]
+    if len(texts) == len(inputs):
+        return await tokenize_inputs(service.tokenizer, texts, limit=limit, truncate=truncate, param=param), []
+    tokens: list[list[int]] = []
+    media: list[tuple[Media, ...]] = []
+    for index, one in enumerate(inputs):
+        if isinstance(one, MediaPrompt):
+            read = await read_media_prompt(service, one)
+            if len(read.tokens) > limit:
+                raise InputTooLong(index, len(read.tokens), limit, param=param)
+            tokens.append(list(read.tokens))
+            media.append(read.media)
+        else:
+            tokens.append(await asyncio.to_thread(_tokenize, service.tokenizer, one, limit, truncate, index, param))
+            media.append(())
+    return tokens, media
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """What inputs became, all of them in one array, since that is computed with much faster than many."""
@@ -65,8 +90,11 @@ class Embedded:
     """How many rows belong to each input: one, or without pooling one a token."""
 
 
-async def embed(service: Service, inputs: Sequence[Sequence[int]], lora: Scales) -> Embedded:
-    """The vectors of each input, as the model puts them out with these adapters.
+async def embed(
+    service: Service, inputs: Sequence[Sequence[int]], lora: Scales, media: Sequence[Sequence[Media]] = ()
+) -> Embedded:
+    """The vectors of each input, as the model puts them out with these adapters. `media` is nothing, or what each input has at
+    its `MEDIA`.
 
     Raises `NotSupported`, `Unavailable`, `QueueFull`, or `InvalidRequest` for more numbers than a reply may hold.
     """
@@ -77,7 +105,7 @@ async def embed(service: Service, inputs: Sequence[Sequence[int]], lora: Scales)
             raise InvalidRequest(
                 f"the vectors of all tokens would be {n_floats} numbers; {MOST_FLOATS} can be sent", param="input"
             )
-    found = await service.engine.embed(inputs, lora=lora).all()
+    found = await service.engine.embed(inputs, lora=lora, media=media).all()
     counts = [len(data) // (4 * facts.n_embd_out) for data in found]
     rows = np.frombuffer(b"".join(found), np.float32).reshape(-1, facts.n_embd_out)
     if not np.isfinite(rows).all():

@@ -181,7 +181,8 @@ async def test_a_long_item_is_named_with_both_counts() -> None:
 
 
 async def test_images_are_refused_by_name() -> None:
-    reply = await send(OPENAI, {"input": [{"content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}]})
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    reply = await send(OPENAI, {"input": [{"content": [picture]}]})
     assert reply.status_code == 501 and reply.json()["error"]["param"] == "input.0.content.0"
 
 

@@ -227,11 +227,12 @@ async def test_an_error_ends_all() -> None:
 
 async def test_counting_needs_no_engine() -> None:
     served = service()
-    rendered, tokens = await render_turn(served, turn())
+    written = await render_turn(served, turn())
+    rendered, tokens = written.rendered, written.prompt
     assert "get_weather" in rendered.text and len(tokens) > 20
     assert tokens == (await prepare_turn(served, turn())).prompt
-    without, fewer = await render_turn(served, turn(choice=ToolChoice("none")))
-    assert "get_weather" not in without.text and len(fewer) < len(tokens)
+    without = await render_turn(served, turn(choice=ToolChoice("none")))
+    assert "get_weather" not in without.text and len(without.prompt) < len(tokens)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
-from puna.errors import InvalidRequest, NotSupported
-from puna.service.prompts import LONG_TEXT, Prompt, split_prompts, tokenize_mixed, tokenize_prompt
+from puna.chat import MediaPart
+from puna.errors import InvalidRequest
+from puna.service.media import COMMON_MARKER, MARKER
+from puna.service.prompts import (
+    LONG_TEXT,
+    MediaPrompt,
+    Prompt,
+    split_prompts,
+    tokenize_around,
+    tokenize_mixed,
+    tokenize_prompt,
+)
 from tests.fakes import BOS, EOS, IM_START, FakeTokenizer
 
 
@@ -59,10 +69,36 @@ def test_what_is_no_prompt_is_refused_by_name(value: Any, param: str) -> None:
     assert caught.value.param == param
 
 
-def test_media_is_not_supported() -> None:
-    with pytest.raises(NotSupported) as caught:
-        split_prompts([{"prompt_string": "a", "multimodal_data": ["x"]}])
-    assert caught.value.param == "prompt.0.multimodal_data"
+@pytest.mark.parametrize("marker", [MARKER, COMMON_MARKER])
+def test_media_stand_where_markers_are(marker: str) -> None:
+    (found,) = split_prompts([{"prompt_string": f"a{marker}{marker}b", "multimodal_data": ["x", "y"]}])
+    assert isinstance(found, MediaPrompt)
+    assert [piece if isinstance(piece, str) else (piece.source, piece.at) for piece in found.pieces] == [
+        *("a", ("x", "prompt.0.multimodal_data.0"), ("y", "prompt.0.multimodal_data.1"), "b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "media", "param"),
+    [
+        ("a", ["x"], "prompt.prompt_string"),
+        (MARKER, ["x", "y"], "prompt.prompt_string"),
+        (f"{MARKER}{COMMON_MARKER}{MARKER}", ["x"], "prompt.prompt_string"),
+        (MARKER, [5], "prompt.multimodal_data.0"),
+        (MARKER, "x", "prompt.multimodal_data"),
+        (MARKER, {"a": 1}, "prompt.multimodal_data"),
+    ],
+)
+def test_markers_and_media_have_to_agree(text: str, media: Any, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        split_prompts({"prompt_string": text, "multimodal_data": media})
+    assert caught.value.param == param
+
+
+def test_what_a_model_wants_around_a_text_is_around_all_of_it() -> None:
+    part = MediaPart("image", "", "", "")
+    assert tokenize_around(FakeTokenizer(add_bos=True), [part, "a</s>", part], counts=[2, 1]) == [256, -1, -1, 97, 257, -1]
+    assert tokenize_around(FakeTokenizer(), ["a", part], counts=[1]) == [97, -1]
 
 
 @pytest.mark.parametrize("prompt, at", [([1, -1], 1), ([260], 0), ([0, 259, 2**31], 2), ([10**400], 0), (["a", -1], 1)])

@@ -8,7 +8,7 @@ import msgspec
 
 from puna.api.anthropic.schema import CountTokensRequest
 from puna.errors import InvalidRequest, NotSupported
-from puna.service.chat import Message, TextPart, ToolCall
+from puna.service.chat import MediaPart, Message, ToolCall, content_of
 
 BILLING = "x-anthropic-billing-header:"
 """How a line of the system prompt begins that some clients change with every request. It says nothing to a model, and would
@@ -47,7 +47,7 @@ def _system(value: Any) -> Message | None:
             text = text.partition("\n")[2]
         if text:
             texts.append(text)
-    return Message(role="system", content=_content(texts)) if texts else None
+    return Message(role="system", content=content_of(texts)) if texts else None
 
 
 def _assistant(blocks: list[dict[str, Any]], at: str) -> list[Message]:
@@ -67,7 +67,7 @@ def _assistant(blocks: list[dict[str, Any]], at: str) -> list[Message]:
     return [
         Message(
             role="assistant",
-            content=_content(texts),
+            content=content_of(texts),
             reasoning_content="\n".join(filter(None, thoughts)) or None,
             tool_calls=tuple(calls),
         )
@@ -77,18 +77,18 @@ def _assistant(blocks: list[dict[str, Any]], at: str) -> list[Message]:
 def _other(role: str, blocks: list[dict[str, Any]], at: str) -> list[Message]:
     """A user's turn: results of tools are messages of their own, in the order in which they stand."""
     found: list[Message] = []
-    texts: list[str] = []
+    pieces: list[str | MediaPart] = []
     for index, block in enumerate(blocks):
         here = f"{at}.{index}"
         if block.get("type") == "tool_result" and role == "user":
-            if texts:
-                found.append(Message(role=role, content=_content(texts)))
-                texts = []
+            if pieces:
+                found.append(Message(role=role, content=content_of(pieces)))
+                pieces = []
             found.append(_result(block, here))
         else:
-            texts.append(_text(block, here))
-    if texts or not found:
-        found.append(Message(role=role, content=_content(texts)))
+            pieces.append(_piece(block, here))
+    if pieces or not found:
+        found.append(Message(role=role, content=content_of(pieces)))
     return found
 
 
@@ -109,10 +109,11 @@ def _result(block: dict[str, Any], at: str) -> Message:
         _refuse(f"{at}.tool_use_id", "a text is expected")
     content = block.get("content")
     blocks = [] if content is None else _blocks(content, f"{at}.content")
-    texts = [_text(part, f"{at}.content.{index}") for index, part in enumerate(blocks)]
+    pieces = [_piece(part, f"{at}.content.{index}") for index, part in enumerate(blocks)]
     if block.get("is_error") is True:
-        texts = ["Error: " + "\n".join(texts)]
-    return Message(role="tool", content=_content(texts), tool_call_id=id)
+        first, *rest = pieces or [""]
+        pieces = ["Error: " + first, *rest] if isinstance(first, str) else ["Error:", first, *rest]
+    return Message(role="tool", content=content_of(pieces), tool_call_id=id)
 
 
 def _blocks(content: Any, at: str) -> list[dict[str, Any]]:
@@ -126,6 +127,27 @@ def _blocks(content: Any, at: str) -> list[dict[str, Any]]:
     return content
 
 
+def _piece(block: dict[str, Any], at: str) -> str | MediaPart:
+    return _image(block, at) if block.get("type") == "image" else _text(block, at)
+
+
+def _image(block: dict[str, Any], at: str) -> MediaPart:
+    source = block.get("source")
+    kind = source.get("type") if isinstance(source, dict) else None
+    if isinstance(source, dict) and kind == "url":
+        url = source.get("url")
+        return MediaPart(
+            "image", url if isinstance(url, str) else _refuse(f"{at}.source.url", "a text is expected"), at, f"{at}.source.url"
+        )
+    if isinstance(source, dict) and kind == "base64":
+        field = f"{at}.source.data"
+        data = source.get("data")
+        if not isinstance(data, str) or not data:
+            _refuse(field, "a picture in base64 is expected")
+        return MediaPart("image", f"data:image/*;base64,{data}", at, field)
+    return _refuse(f"{at}.source.type", "'base64' or 'url' is expected; files are not kept here")
+
+
 def _text(block: dict[str, Any], at: str) -> str:
     kind = block.get("type")
     if kind == "text":
@@ -133,8 +155,6 @@ def _text(block: dict[str, Any], at: str) -> str:
         return text if isinstance(text, str) else _refuse(f"{at}.text", "a text is expected")
     if kind == "document":
         return _document(block, at)
-    if kind == "image":
-        raise NotSupported(f"Field '{at}': this model reads text only", param=at)
     return _refuse(f"{at}.type", f"a block of type {str(kind)[:40]!r} cannot stand here")
 
 
@@ -151,13 +171,6 @@ def _document(block: dict[str, Any], at: str) -> str:
         text = data if isinstance(data, str) else _refuse(f"{at}.source.data", "a text is expected")
     title = block.get("title")
     return f"{title}\n\n{text}" if isinstance(title, str) and title else text
-
-
-def _content(texts: list[str]) -> str | tuple[TextPart, ...]:
-    """One text is the same as a list of one block, so that a prompt is found again whichever form a client chooses."""
-    if len(texts) == 1:
-        return texts[0]
-    return tuple(TextPart(text) for text in texts) if texts else ""
 
 
 def _refuse(field: str, reason: str) -> NoReturn:

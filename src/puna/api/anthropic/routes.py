@@ -12,7 +12,7 @@ from puna.api.anthropic.schema import CountTokensRequest, MessagesRequest
 from puna.api.errors import MESSAGES, error_frame
 from puna.api.replies import EventStream, Json
 from puna.api.route import add_post
-from puna.service.chat_run import prepare_turn, render_turn, start_turn
+from puna.service.chat_run import count_turn, prepare_turn, start_turn
 from puna.service.naming import naming
 from puna.service.service import Service
 
@@ -49,8 +49,7 @@ def anthropic_router(service: Service) -> APIRouter:
 
     async def count_message_tokens(body: CountTokensRequest) -> Response:
         """Count a conversation's tokens."""
-        _, prompt = await render_turn(service, decode_prompt(service, body))
-        return Json({"input_tokens": len(prompt)})
+        return Json({"input_tokens": await count_turn(service, decode_prompt(service, body))})
 
     add_post(router, service, ("/v1/messages",), MessagesRequest, create_message)
     add_post(router, service, ("/v1/messages/count_tokens",), CountTokensRequest, count_message_tokens)

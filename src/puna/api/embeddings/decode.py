@@ -7,15 +7,17 @@ from typing import Any
 import msgspec
 
 from puna.api.embeddings.schema import EmbeddingRequest
-from puna.errors import InvalidRequest, NotSupported
-from puna.service.prompts import Prompt, split_prompts
+from puna.api.media import decode_media, is_media
+from puna.errors import InvalidRequest
+from puna.service.chat import MediaPart
+from puna.service.prompts import MediaPrompt, Written, split_prompts
 from puna.types import ModelFacts
 
 
 class Wish(msgspec.Struct, frozen=True):
     """What is to be embedded, and how the vectors are wanted."""
 
-    inputs: list[Prompt]
+    inputs: list[Written]
     param: str
     """The field that they came in."""
     dimensions: int | None
@@ -25,7 +27,7 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def decode(body: EmbeddingRequest, facts: ModelFacts, default_norm: int) -> Wish:
-    """Raises `InvalidRequest` or `NotSupported` that names the field."""
+    """Raises `InvalidRequest` that names the field."""
     param = "input" if body.input is not None else "content"
     value = body.input if body.input is not None else body.content
     if value is None:
@@ -36,7 +38,7 @@ def decode(body: EmbeddingRequest, facts: ModelFacts, default_norm: int) -> Wish
             param="dimensions",
         )
     return Wish(
-        inputs=split_prompts(_plain(value, param), param=param),
+        inputs=_inputs(value, param),
         param=param,
         dimensions=body.dimensions,
         norm=_norm(body, facts, default_norm),
@@ -54,32 +56,43 @@ def _norm(body: EmbeddingRequest, facts: ModelFacts, default: int) -> int:
     return -1 if facts.pooling == "none" else default
 
 
-def _plain(value: Any, param: str) -> Any:
-    """The same with objects that hold a text made into it."""
+def _inputs(value: Any, param: str) -> list[Written]:
     if isinstance(value, dict):
-        return _text(value, param)
-    if isinstance(value, list):
-        return [_text(item, f"{param}.{index}") if isinstance(item, dict) else item for index, item in enumerate(value)]
-    return value
+        return [_object(value, param)]
+    if not isinstance(value, list) or not any(isinstance(item, dict) for item in value):
+        return split_prompts(value, param=param)
+    inputs: list[Written] = []
+    for index, item in enumerate(value):
+        at = f"{param}.{index}"
+        inputs += [_object(item, at)] if isinstance(item, dict) else split_prompts([item], param=at)
+    return inputs
 
 
-def _text(value: dict[str, Any], param: str) -> Any:
+def _object(value: dict[str, Any], param: str) -> Written:
+    """An input that is an object: a text under one of its names, parts, or what the native routes take."""
     if "text" in value:
         return _string(value["text"], f"{param}.text")
     content = value.get("content")
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        return value
-    texts: list[str] = []
+        return split_prompts(value, param=param)[0]
+    pieces: list[str | MediaPart] = []
     for index, part in enumerate(content):
         at = f"{param}.content.{index}"
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
             raise InvalidRequest(f"Field '{at}': an object with a type is expected", param=at)
-        if part["type"] != "text":
-            raise NotSupported(f"Field '{at}': this model reads text only", param=at)
-        texts.append(_string(part.get("text"), f"{at}.text"))
-    return "".join(texts)
+        if is_media(part["type"]):
+            pieces.append(decode_media(part, at))
+        elif part["type"] in ("text", "input_text"):
+            pieces.append(_string(part.get("text"), f"{at}.text"))
+        else:
+            raise InvalidRequest(
+                f"Field '{at}.type': a part of type 'text', 'image_url' or 'input_audio' is expected", param=f"{at}.type"
+            )
+    if not any(isinstance(piece, MediaPart) for piece in pieces):
+        return "".join(piece for piece in pieces if isinstance(piece, str))
+    return MediaPrompt(tuple(piece for piece in pieces if piece != ""))
 
 
 def _string(value: Any, param: str) -> str:

@@ -13,7 +13,7 @@ from puna.api.replies import Json
 from puna.api.route import add_post
 from puna.errors import InvalidRequest
 from puna.service.service import Service
-from puna.service.vectors import embed, shape, tokenize_inputs
+from puna.service.vectors import embed, read_inputs, shape
 
 MODELS = (EmbeddingRequest,)
 
@@ -30,11 +30,11 @@ def embeddings_router(service: Service) -> APIRouter:
                 "with --pooling none every token has a vector, which this route's replies have no place for; "
                 "ask /embeddings for them, or start the server with another pooling"
             )
-        tokens = await tokenize_inputs(
-            service.tokenizer, wish.inputs, limit=facts.n_ctx_pooled, truncate=wish.truncate, param=wish.param
+        tokens, media = await read_inputs(
+            service, wish.inputs, limit=facts.n_ctx_pooled, truncate=wish.truncate, param=wish.param
         )
         lora = decode_lora(body.lora, service.adapters, param="lora") if body.lora else service.adapters.current
-        found = await embed(service, tokens, lora)
+        found = await embed(service, tokens, lora, media)
         rows = shape(found.rows, dimensions=wish.dimensions, norm=wish.norm)
         if native:
             return Json(native_reply(rows, found.counts, base64=wish.base64))

@@ -8,19 +8,19 @@ from puna.api.logprobs import native_logprobs
 from puna.api.native.schema import CompletionRequest, InfillRequest
 from puna.errors import InvalidRequest
 from puna.service.infill import Gap, Piece
-from puna.service.prompts import Prompt, split_prompts, tokenize_prompt
+from puna.service.prompts import MediaPrompt, Prompt, split_prompts
 from puna.service.service import Service
+from puna.service.written import ReadPrompt, read_prompt
 
 
-async def decode_prompts(service: Service, body: CompletionRequest) -> list[tuple[int, ...]]:
-    """Token ids of every prompt."""
+async def decode_prompts(service: Service, body: CompletionRequest) -> list[ReadPrompt]:
+    """Every prompt."""
     if body.prompt is None:
         raise InvalidRequest("Field 'prompt': Field required", param="prompt")
     prompts = split_prompts(body.prompt)
     many = len(prompts) > 1
     return [
-        await tokenize_prompt(service.tokenizer, prompt, param=f"prompt.{index}" if many else "prompt")
-        for index, prompt in enumerate(prompts)
+        await read_prompt(service, prompt, param=f"prompt.{index}" if many else "prompt") for index, prompt in enumerate(prompts)
     ]
 
 
@@ -48,6 +48,6 @@ def _document(name: str, value: object) -> Prompt:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return value
     documents = split_prompts(value, param=name)
-    if len(documents) != 1 or isinstance(value, dict):
+    if len(documents) != 1 or isinstance(documents[0], MediaPrompt) or isinstance(value, dict):
         raise InvalidRequest(f"Field '{name}': one text, or one list of texts and token ids, is expected", param=name)
     return documents[0]

@@ -10,6 +10,7 @@ from puna.api.decode import default_sampling
 from puna.api.settings import default_settings_object
 from puna.api.speculative import default_speculation
 from puna.errors import NotSupported
+from puna.service.media import MARKER
 from puna.service.ports import Tokenizer
 from puna.service.service import BUILD, Service
 from puna.service.templates import TOOL_USE
@@ -45,7 +46,12 @@ def props_object(service: Service) -> dict[str, Any]:
         "pooling": facts.pooling,
         "n_embd": facts.n_embd_out,
         "n_ctx_input": facts.n_ctx_pooled if facts.pooling is not None else 0,
-        "modalities": {"vision": False, "video": False, "audio": False},
+        "modalities": {
+            "vision": facts.media is not None and facts.media.vision,
+            "video": False,
+            "audio": facts.media is not None and facts.media.audio,
+        },
+        "media_marker": MARKER,
         "endpoint_slots": settings.slots_endpoint,
         "endpoint_props": False,
         "endpoint_metrics": settings.metrics_endpoint,

@@ -39,6 +39,7 @@ from puna.service.params import GenerationParams
 from puna.service.preserved import preserving
 from puna.service.service import Service
 from puna.service.turns import Turn
+from puna.service.written import ReadPrompt
 
 MODELS = (
     *(CompletionRequest, InfillRequest, TokenizeRequest, DetokenizeRequest),
@@ -63,11 +64,9 @@ def native_router(service: Service) -> APIRouter:
         turn = None if body.id_slot is None or body.id_slot < 0 else await service.turns.take(body.id_slot)
         facts = service.facts
         prompt = await fill_prompt(service.tokenizer, gap, n_ctx=facts.n_ctx, n_batch=facts.n_batch)
-        return await answer(body, [prompt], decoded, turn)
+        return await answer(body, [ReadPrompt(prompt)], decoded, turn)
 
-    async def answer(
-        body: GenerationFields, prompts: list[tuple[int, ...]], decoded: Decoded, turn: Turn | None = None
-    ) -> Response:
+    async def answer(body: GenerationFields, prompts: list[ReadPrompt], decoded: Decoded, turn: Turn | None = None) -> Response:
         encoder = CompletionEncoder(
             body, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
         )
@@ -91,8 +90,8 @@ def native_router(service: Service) -> APIRouter:
             params=GenerationParams(),
         )
         turn.choice.among(turn.conversation.tools)
-        rendered, _ = await render_turn(service, turn)
-        return Json({"prompt": rendered.text})
+        written = await render_turn(service, turn, load=False)
+        return Json({"prompt": written.text})
 
     async def set_lora_adapters(body: LoraAdaptersRequest) -> Response:
         """Set the scale of every adapter for requests that name none; those that are left out get 0."""

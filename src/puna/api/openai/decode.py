@@ -15,14 +15,15 @@ from puna.errors import InvalidRequest
 from puna.service.chat_turn import ChatTurn
 from puna.service.infill import whole_fill_prompt
 from puna.service.ports import Tokenizer
-from puna.service.prompts import Prompt, split_prompts, tokenize_prompt
+from puna.service.prompts import MediaPrompt, Written, split_prompts
 from puna.service.service import Service
+from puna.service.written import ReadPrompt, as_text, read_prompt
 
 
 class LegacyPrompts(msgspec.Struct, frozen=True):
     """The prompts of `/v1/completions`, and what is shown around each answer."""
 
-    tokens: list[tuple[int, ...]]
+    read: list[ReadPrompt]
     echoes: list[str]
     """What is put before the answers to each prompt."""
     suffix: str
@@ -30,27 +31,35 @@ class LegacyPrompts(msgspec.Struct, frozen=True):
 
 
 async def decode_prompts(service: Service, body: LegacyCompletionRequest) -> LegacyPrompts:
-    """Token ids of every prompt. With a `suffix`, of one with a gap where the vocabulary has tokens for that."""
+    """Every prompt. With a `suffix`, one with a gap where the vocabulary has tokens for that."""
     if body.prompt is None:
         raise InvalidRequest("Field 'prompt': Field required", param="prompt")
     written = split_prompts(body.prompt)
     tokenizer = service.tokenizer
     names = [f"prompt.{index}" for index in range(len(written))] if len(written) > 1 else ["prompt"]
-    plain = [await tokenize_prompt(tokenizer, one, param=name) for one, name in zip(written, names, strict=True)]
+    plain = [await read_prompt(service, one, param=name) for one, name in zip(written, names, strict=True)]
     echoes = [""] * len(written)
     if body.echo:
-        echoes = [_shown(tokenizer, one, tokens) for one, tokens in zip(written, plain, strict=True)]
+        echoes = [_shown(tokenizer, one, read.tokens) for one, read in zip(written, plain, strict=True)]
     if not body.suffix:
         return LegacyPrompts(plain, echoes, "")
     fim = tokenizer.fim
     if min(fim.prefix, fim.suffix, fim.middle) < 0:
         return LegacyPrompts(plain, echoes, body.suffix)
-    tokens = [await whole_fill_prompt(tokenizer, one, body.suffix, param=name) for one, name in zip(written, names, strict=True)]
-    return LegacyPrompts(tokens, echoes, "")
+    filled = [await _filled(tokenizer, one, body.suffix, param=name) for one, name in zip(written, names, strict=True)]
+    return LegacyPrompts(filled, echoes, "")
 
 
-def _shown(tokenizer: Tokenizer, written: Prompt, tokens: Sequence[int]) -> str:
+async def _filled(tokenizer: Tokenizer, written: Written, suffix: str, *, param: str) -> ReadPrompt:
+    if isinstance(written, MediaPrompt):
+        raise InvalidRequest("Field 'suffix': cannot be combined with pictures and sounds", param="suffix")
+    return ReadPrompt(await whole_fill_prompt(tokenizer, written, suffix, param=param))
+
+
+def _shown(tokenizer: Tokenizer, written: Written, tokens: Sequence[int]) -> str:
     """The prompt as it is echoed: as it was written, without a BOS that nobody wrote."""
+    if isinstance(written, MediaPrompt):
+        return as_text(written)
     if isinstance(written, str):
         return written
     head = written[0]

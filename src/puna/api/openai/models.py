@@ -11,8 +11,21 @@ from puna.types import ModelFacts
 
 def capabilities(facts: ModelFacts) -> list[str]:
     """What can be asked of the model, in words that clients look for."""
-    able = {"completion": facts.has_decoder, "embedding": facts.embeds, "rerank": facts.ranks}
+    able = {
+        "completion": facts.has_decoder,
+        "embedding": facts.embeds,
+        "rerank": facts.ranks,
+        "multimodal": facts.media is not None,
+    }
     return [word for word, can in able.items() if can]
+
+
+def architecture(facts: ModelFacts) -> dict[str, list[str]]:
+    """What goes in and comes out."""
+    media = facts.media
+    seen = ["image"] if media is not None and media.vision else []
+    heard = ["audio"] if media is not None and media.audio else []
+    return {"input_modalities": ["text", *seen, *heard], "output_modalities": ["text"] if facts.has_decoder else []}
 
 
 def models_object(service: Service, *, created: int) -> dict[str, Any]:
@@ -35,6 +48,7 @@ def models_object(service: Service, *, created: int) -> dict[str, Any]:
                     "n_params": facts.n_params,
                     "size": facts.n_bytes,
                 },
+                "architecture": architecture(facts),
                 "type": "model",
                 "display_name": name,
                 "created_at": datetime.fromtimestamp(created, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),

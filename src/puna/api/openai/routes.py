@@ -15,7 +15,7 @@ from puna.api.openai.schema import ChatCompletionRequest, ControlRequest, Legacy
 from puna.api.replies import Json
 from puna.api.route import add_post, chat_reply, reply, start, wants_each
 from puna.errors import NotFound
-from puna.service.chat_run import prepare_turn, render_turn, start_turn
+from puna.service.chat_run import count_turn, prepare_turn, start_turn
 from puna.service.preserved import preserving
 from puna.service.service import Service
 
@@ -34,7 +34,7 @@ def openai_router(service: Service) -> APIRouter:
         encoder = CompletionEncoder(
             body, decoded, prompts, model=service.model, tokenizer=preserving(service.tokenizer, decoded.params.preserved_tokens)
         )
-        running = await start(service, body, prompts.tokens, decoded)
+        running = await start(service, body, prompts.read, decoded)
         return await reply(service, body, decoded, running, encoder)
 
     async def create_chat_completion(body: ChatCompletionRequest) -> Response:
@@ -47,10 +47,10 @@ def openai_router(service: Service) -> APIRouter:
         return await chat_reply(service, body, run, encoder)
 
     async def count_chat_tokens(body: ChatCompletionRequest) -> Response:
-        """Count the tokens that a conversation's prompt has. Nothing is generated, and no slot is needed."""
+        """Count the tokens that a conversation's prompt has. Nothing is generated; text alone needs no slot."""
         turn, _ = decode_chat(service, body)
-        _, prompt = await render_turn(service, turn)
-        return Json({"object": "chat.completion.input_tokens", "input_tokens": len(prompt)})
+        n_tokens = await count_turn(service, turn)
+        return Json({"object": "chat.completion.input_tokens", "input_tokens": n_tokens})
 
     async def control_chat_completion(body: ControlRequest) -> Response:
         """End the reasoning of an answer while it is made, so that the model goes on to say what it has found."""

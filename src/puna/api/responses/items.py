@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from puna.errors import InvalidRequest, NotSupported
+from puna.api.media import decode_media, is_media
+from puna.errors import InvalidRequest
 from puna.log import logger
-from puna.service.chat import Message, TextPart, ToolCall
+from puna.service.chat import MediaPart, Message, Part, ToolCall, content_of
 
 _ROLES = ("user", "assistant", "system", "developer")
 _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "summary_text": "text", "refusal": "refusal"}
-_MEDIA = ("input_image", "input_audio", "input_file", "input_video")
 _FOREIGN = (
     *("web_search_call", "file_search_call", "computer_call", "computer_call_output", "image_generation_call"),
     *("code_interpreter_call", "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output"),
@@ -24,7 +24,7 @@ _FOREIGN = (
 
 
 def decode_input(value: Any) -> tuple[Message, ...]:
-    """The conversation of `input`. Raises `InvalidRequest` or `NotSupported` that names the field."""
+    """The conversation of `input`. Raises `InvalidRequest` that names the field."""
     if isinstance(value, str):
         return (Message(role="user", content=value),)
     if not isinstance(value, list):
@@ -47,7 +47,7 @@ class _Turns:
 
     done: list[Message] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+    pieces: list[str | MediaPart] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
     open: bool = False
 
@@ -56,16 +56,16 @@ class _Turns:
         self.done.append(message)
 
     def think(self, text: str) -> None:
-        if self.texts or self.calls:
+        if self.pieces or self.calls:
             self.close()
         if text:
             self.thoughts.append(text)
         self.open = True
 
-    def say(self, texts: list[str]) -> None:
+    def say(self, pieces: list[str | MediaPart]) -> None:
         if self.calls:
             self.close()
-        self.texts += texts
+        self.pieces += pieces
         self.open = True
 
     def call(self, call: ToolCall) -> None:
@@ -78,16 +78,16 @@ class _Turns:
         self.done.append(
             Message(
                 role="assistant",
-                content=_content(self.texts),
+                content=content_of(self.pieces),
                 reasoning_content="\n".join(self.thoughts) or None,
                 tool_calls=tuple(self.calls),
             )
         )
-        self.thoughts, self.texts, self.calls, self.open = [], [], [], False
+        self.thoughts, self.pieces, self.calls, self.open = [], [], [], False
 
     def messages(self) -> tuple[Message, ...]:
         # Thoughts that nothing came of are no turn: the model thinks afresh.
-        if self.texts or self.calls:
+        if self.pieces or self.calls:
             self.close()
         return tuple(self.done)
 
@@ -118,23 +118,23 @@ def _message(turns: _Turns, item: dict[str, Any], at: str) -> None:
         _refuse(f"{at}.role", f"one of {', '.join(_ROLES)} is expected")
     content = item.get("content")
     if isinstance(content, str):
-        texts = [content]
+        pieces: list[str | MediaPart] = [content]
     elif isinstance(content, list):
-        texts = [_part(part, f"{at}.content.{index}") for index, part in enumerate(content)]
+        pieces = [_part(part, f"{at}.content.{index}") for index, part in enumerate(content)]
     else:
         _refuse(f"{at}.content", "a text or a list of parts is expected")
     if role == "assistant":
-        turns.say(texts)
+        turns.say(pieces)
     else:
-        turns.add(Message(role=role, content=_content(texts)))
+        turns.add(Message(role=role, content=content_of(pieces)))
 
 
-def _part(part: Any, at: str) -> str:
+def _part(part: Any, at: str) -> str | MediaPart:
     if isinstance(part, str):
         return part
     kind = part.get("type") if isinstance(part, dict) else None
-    if kind in _MEDIA:
-        raise NotSupported(f"Field '{at}': this model reads text only", param=at)
+    if is_media(kind):
+        return decode_media(part, at)
     if kind not in _TEXTS:
         _refuse(f"{at}.type", f"a part of type {str(kind)[:60]!r} cannot be read")
     return _text(part, _TEXTS[kind], at)
@@ -162,23 +162,17 @@ def _call(item: dict[str, Any], at: str, *, custom: bool) -> ToolCall:
     return ToolCall(id=_text(item, "call_id", at), name=_text(item, "name", at), arguments=arguments)
 
 
-def _output(value: Any, at: str) -> str | tuple[TextPart, ...]:
+def _output(value: Any, at: str) -> str | tuple[Part, ...]:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return _content([_part(part, f"{at}.{index}") for index, part in enumerate(value)])
+        return content_of([_part(part, f"{at}.{index}") for index, part in enumerate(value)])
     return _refuse(at, "a text or a list of parts is expected")
 
 
 def _text(item: dict[str, Any], name: str, at: str) -> str:
     value = item.get(name)
     return value if isinstance(value, str) else _refuse(f"{at}.{name}", "a text is expected")
-
-
-def _content(texts: list[str]) -> str | tuple[TextPart, ...]:
-    if len(texts) == 1:
-        return texts[0]
-    return tuple(TextPart(text) for text in texts) if texts else ""
 
 
 def _refuse(field: str, reason: str) -> NoReturn:

@@ -13,7 +13,7 @@ from puna.api.responses.store import ResponseStore
 from puna.api.route import add_post
 from puna.errors import NotFound
 from puna.service.chat import Message
-from puna.service.chat_run import prepare_turn, render_turn, start_turn
+from puna.service.chat_run import count_turn, prepare_turn, start_turn
 from puna.service.naming import naming
 from puna.service.service import Service
 
@@ -50,8 +50,8 @@ def responses_router(service: Service) -> APIRouter:
 
     async def count_input_tokens(body: InputTokensRequest) -> Response:
         """Count the tokens of a conversation."""
-        _, prompt = await render_turn(service, decode_prompt(service, body, decode_messages(body, store)))
-        return Json({"object": "response.input_tokens", "input_tokens": len(prompt)})
+        n_tokens = await count_turn(service, decode_prompt(service, body, decode_messages(body, store)))
+        return Json({"object": "response.input_tokens", "input_tokens": n_tokens})
 
     add_post(router, service, ("/v1/responses", "/responses"), ResponsesRequest, create_response)
     add_post(router, service, ("/v1/responses/input_tokens", "/responses/input_tokens"), InputTokensRequest, count_input_tokens)

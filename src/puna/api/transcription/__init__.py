@@ -1,0 +1,1 @@
+"""OpenAI's route that makes speech into text."""
