@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from python_multipart.multipart import MultipartCallbacks, MultipartParser, parse_options_header
 
 from puna.errors import InvalidRequest
 
@@ -72,7 +70,7 @@ class _Reader:
         self._value = bytearray()
         self._data: list[bytes] = []
 
-    def callbacks(self) -> Mapping[str, Any]:
+    def callbacks(self) -> MultipartCallbacks:
         """By the parser's names."""
         return {
             "on_part_begin": self._begin,

@@ -194,7 +194,8 @@ def test_blanks_are_cut_wherever_the_text_is_split() -> None:
 
 async def test_openais_sdk_reads_all_forms() -> None:
     async with client(engine(), chat_template=TEMPLATE) as http:
-        sdk = openai.AsyncOpenAI(base_url="http://localhost/v1", api_key="x", http_client=http)
+        inner: Any = http
+        sdk = openai.AsyncOpenAI(base_url="http://localhost/v1", api_key="x", http_client=inner)
         create: Any = sdk.audio.transcriptions.create
         assert (await create(model="m", file=("a.wav", SILENCE))).text == "Hello world"
         assert "Hello world" in await create(model="m", file=("a.wav", SILENCE), response_format="text")
