@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter
@@ -31,7 +33,8 @@ def transcription_router(service: Service) -> APIRouter:
 
     async def create_transcription(raw: bytes, content_type: str) -> Response:
         facts = check_hears(service)
-        body, sound = read_request(raw, content_type)
+        read = partial(read_request, raw, content_type)
+        body, sound = read() if len(raw) < bodies.LARGE else await asyncio.to_thread(read)
         run = await start_turn(service, await prepare_turn(service, decode_turn(service, body, sound)))
         encoder = TranscriptEncoder(body, run, rate=facts.audio_rate)
         if not body.stream:
