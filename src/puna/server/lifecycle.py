@@ -19,6 +19,7 @@ from puna.config import ServerSettings
 from puna.errors import NotSupported, StartupError
 from puna.log import logger
 from puna.server.app import create_app
+from puna.server.connection import Connection
 from puna.server.replay import Recordings
 from puna.service.grammars import ProcessPreparer
 from puna.service.ports import Engine
@@ -185,6 +186,7 @@ def http_config(app: FastAPI) -> uvicorn.Config:
     """uvicorn's settings: nothing of its own in the log, nothing trusted that a client says about a proxy."""
     return uvicorn.Config(
         app,
+        http=Connection,
         lifespan="off",
         ws="none",
         log_config=None,
