@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ from huggingface_hub.errors import CacheNotFound, GatedRepoError, HfHubHTTPError
 
 from puna.errors import StartupError
 from puna.models.repository import Chosen, RemoteFile, Wanted, choose
-
-CHUNK = 1 << 22
+from puna.models.transfer import transfer
 
 ClientError = cast("type[Exception]", HfHubHTTPError.__mro__[1])
 """What the HTTP client raises that huggingface-hub uses: another one from version to version, and not always an `OSError`."""
@@ -57,15 +55,11 @@ def _download(wanted: Wanted, file: RemoteFile, token: str | None, say: Callable
         return known
     say(f"fetching {wanted.repo} {file.path}, {file.size >> 20} MiB")
     try:
+        if file.sha256:
+            transfer(wanted.repo, file.path, size=file.size, sha256=file.sha256, token=token)
         path = hf_hub_download(wanted.repo, file.path, token=token)
     except (HfHubHTTPError, ClientError, LocalEntryNotFoundError, OSError, ValueError) as error:
         raise StartupError(f"{wanted.repo} {file.path} could not be fetched: {_reason(error)}; start again to go on") from error
-    if file.sha256 and _sha256(path) != file.sha256:
-        real = os.path.realpath(path)
-        os.unlink(path)
-        if real != path and os.path.exists(real):
-            os.unlink(real)
-        raise StartupError(f"{wanted.repo} {file.path} came damaged, and was deleted; start again")
     return str(path)
 
 
@@ -101,14 +95,6 @@ def kept_models() -> list[tuple[str, str, int]]:
         if str(file.file_name).lower().endswith(".gguf")
     }
     return sorted((repo, path, size) for path, (repo, size) in found.items())
-
-
-def _sha256(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _reason(error: Exception) -> str:

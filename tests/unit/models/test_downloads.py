@@ -12,7 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from huggingface_hub import HfApi
 
+from puna.errors import StartupError
+from puna.models.downloads import ClientError, fetch
 from tests import tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -28,6 +31,9 @@ class Hub(ThreadingHTTPServer):
         self.fetched = 0
         self.cuts = 0
         """How many of the next downloads break off in the middle."""
+        self.gone = False
+        """Whether there is nothing after one that broke off."""
+        self.resumed_at: list[int] = []
 
 
 class Pages(BaseHTTPRequestHandler):
@@ -48,6 +54,10 @@ class Pages(BaseHTTPRequestHandler):
         elif self.path.startswith("/a/b/resolve/"):
             hub.fetched += body
             start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").partition("-")[0])
+            hub.resumed_at += [start] if body and start else []
+            if body and start and hub.gone:
+                self.send_error(404)
+                return
             self._send(hub.content[start:], "application/octet-stream", body=body, status=206 if start else 200)
         else:
             self.send_response(404)
@@ -127,18 +137,29 @@ def test_what_goes_wrong_is_said_in_words(hub: Hub, tmp_path: Path) -> None:
     assert both.returncode == 2 and "two models" in both.stderr
     assert puna(hub, home, "pull").returncode == 2
     assert puna(hub, home, "pull", "a/b:Q9").returncode == 2
-    hub.server_close()
-    nobody = puna(hub, home, "pull", "a/b")
-    assert nobody.returncode == 2 and "a/b cannot be listed" in nobody.stderr and "--offline" in nobody.stderr
 
 
-def test_a_download_that_is_cut_leaves_no_half_file(hub: Hub, tmp_path: Path) -> None:
+def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise ClientError("connection refused")
+
+    monkeypatch.setattr(HfApi, "list_repo_tree", refused)
+    with pytest.raises(StartupError, match="a/b cannot be listed: connection refused .--offline"):
+        fetch("a/b")
+
+
+def test_a_download_that_is_cut_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    hub.cuts = 100
+    hub.content += bytes(45 << 20)
+    hub.claimed = hashlib.sha256(hub.content).hexdigest()
+    hub.cuts = 1
+    hub.gone = True
     cut = puna(hub, home, "pull", "a/b")
     assert cut.returncode == 2 and "could not be fetched" in cut.stderr and "start again to go on" in cut.stderr
     assert puna(hub, home, "pull", "a/b", "--offline").returncode == 2, "half a file is no model"
-    hub.cuts = 1
+    hub.gone, hub.resumed_at = False, []
     whole = puna(hub, home, "pull", "a/b")
     assert whole.returncode == 0, whole.stderr
     assert Path(whole.stdout.splitlines()[-1]).read_bytes() == hub.content
+    assert hub.resumed_at == [20 << 20], "two whole pieces of the client's had come"
+    assert not list(home.rglob("*.partial"))
