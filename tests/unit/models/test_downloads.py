@@ -144,7 +144,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ClientError("connection refused")
 
     monkeypatch.setattr(HfApi, "list_repo_tree", refused)
-    with pytest.raises(StartupError, match="a/b cannot be listed: connection refused .--offline"):
+    with pytest.raises(StartupError, match="a/b cannot be listed: connection refused"):
         fetch("a/b")
 
 
