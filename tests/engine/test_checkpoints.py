@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from puna.engine.checkpoints import BEFORE_END
 from tests.engine.driver import Driver
 
 SYSTEM = tuple(300 + i % 150 for i in range(120))
@@ -47,14 +48,14 @@ def test_a_chat_reads_only_what_is_new(model: str, layout: str, request: pytest.
 def test_the_same_prompt_again_reads_a_few_tokens(driver: Driver) -> None:
     first = driver.ask(SYSTEM, max_tokens=20)
     again = driver.ask(SYSTEM, max_tokens=20)
-    assert (first.read, again.read) == (120, 4)
+    assert (first.read, again.read) == (120, BEFORE_END)
     assert again.tokens == first.tokens
 
 
 def test_an_answer_that_comes_back_altered_costs_the_answer_only(driver: Driver) -> None:
     answer = driver.ask(SYSTEM, max_tokens=20)
     altered = (*SYSTEM, *answer.tokens[:3], 7, 8, 9)
-    assert driver.ask(altered, max_tokens=2).read == 4 + 6
+    assert driver.ask(altered, max_tokens=2).read == BEFORE_END + 6
 
 
 def test_the_third_with_one_beginning_reads_only_its_own(driver: Driver) -> None:

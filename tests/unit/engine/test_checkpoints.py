@@ -9,14 +9,14 @@ from puna.engine.checkpoints import APART, BEFORE_END, EVERY, choose_checkpoints
 
 
 def test_the_places() -> None:
-    assert choose_checkpoints(100, n_known=0, n_shared=0) == [96]
-    assert choose_checkpoints(100, n_known=0, n_shared=60) == [60, 96]
-    assert choose_checkpoints(100, n_known=50, n_shared=60) == [96], "it would spare too little"
-    assert choose_checkpoints(100, n_known=0, n_shared=100) == [96]
+    assert choose_checkpoints(100, n_known=0, n_shared=0) == [92]
+    assert choose_checkpoints(100, n_known=0, n_shared=60) == [60, 92]
+    assert choose_checkpoints(100, n_known=50, n_shared=60) == [92], "it would spare too little"
+    assert choose_checkpoints(100, n_known=0, n_shared=100) == [92]
     assert choose_checkpoints(100, n_known=97, n_shared=97) == []
     assert choose_checkpoints(3, n_known=0, n_shared=0) == []
-    assert choose_checkpoints(2 * EVERY + 50, n_known=0, n_shared=0) == [EVERY, 2 * EVERY + 46]
-    assert choose_checkpoints(3 * EVERY, n_known=EVERY, n_shared=EVERY) == [2 * EVERY, 3 * EVERY - 4]
+    assert choose_checkpoints(2 * EVERY + 50, n_known=0, n_shared=0) == [EVERY, 2 * EVERY + 42]
+    assert choose_checkpoints(3 * EVERY, n_known=EVERY, n_shared=EVERY) == [2 * EVERY, 3 * EVERY - 8]
 
 
 @given(st.integers(1, 20_000), st.integers(0, 20_000), st.integers(0, 20_000))
