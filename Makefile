@@ -2,7 +2,7 @@
 #              flags go in ARGS:  make serve ARGS="-m other.gguf -c 8192"
 # make test    install what the tests need and run them        (ARGS="-k settings" and so on)
 # make test-clients   install the SDKs that people use, pinned, and run tests/clients with them
-# make clients install larger clients and coding agents, 2 GB, and try each   (ARGS="codex aider")
+# make clients install larger clients and coding agents, 3.2 GB, and try each   (ARGS="codex aider")
 # make lint    ruff: rules and format        make types   mypy, strict        make format   let ruff rewrite
 # make bench   measure servers side by side  (ARGS="http://127.0.0.1:8080 http://127.0.0.1:8091")
 # make engine  compile the engine again      make clean   remove .venv and caches of this folder

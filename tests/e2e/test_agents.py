@@ -7,7 +7,7 @@ text or a list of blocks, reminders, ids; and they ask short questions of anothe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +24,7 @@ SHARE = 0.95
 """How much of a later prompt has to be in the cache."""
 EPHEMERAL = {"cache_control": {"type": "ephemeral"}}
 COUNTED = ("model", "system", "tools", "messages", "thinking")
-MODELS = {"can be cut": tiny.write_llama, "cannot be cut": tiny.write_jamba}
+MODELS: dict[str, Callable[..., Path]] = {"can be cut": tiny.write_llama, "cannot be cut": tiny.write_jamba}
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -32,7 +32,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """One that runs one request at a time, so that each has to make room for the next."""
     folder = tmp_path_factory.mktemp("agents")
     vocab = tiny.spm_vocab(extra=("<think>", "</think>"))
-    model: Path = MODELS[request.param](folder / "model.gguf", n_ctx_train=8192, chat_template=TEMPLATE, vocab=vocab)
+    model = MODELS[request.param](folder / "model.gguf", n_ctx_train=8192, chat_template=TEMPLATE, vocab=vocab)
     with Server(model, "-c", "8192", "-np", "1", "-t", "1", log=folder / "log") as server:
         yield server
         server.stop()
