@@ -249,6 +249,7 @@ def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
         ("--slots=1", "--slots takes no value"),
         ("--api-key ,", "--api-key: the value is empty"),
         ("--api-key-file /no/such", "--api-key-file: cannot read /no/such: No such file or directory"),
+        ("--media-path /no/such", "--media-path: there is no folder /no/such"),
         ("--no-webui -cb --port x", "--port: 'x' is not"),
         ("--config /no/such", "--config: cannot read /no/such: No such file or directory"),
         ("--chat-template-kwargs [1]", "--chat-template-kwargs: a JSON object is expected"),
