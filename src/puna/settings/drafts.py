@@ -90,6 +90,14 @@ DRAFT_OPTIONS = (
         "(auto), or not at all (none)",
     ),
     Option(
+        flags=("--spec-default",),
+        kind=Switch(),
+        target="load.spec_default",
+        also={True: {"server.spec_type": "ngram-cache"}},
+        group=DRAFTS,
+        help="the same as --spec-type ngram-cache",
+    ),
+    Option(
         flags=("--draft-max", "--spec-draft-n-max", "--draft", "--draft-n"),
         kind=Integer(0, 1024),
         target="server.draft_max",

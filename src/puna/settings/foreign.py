@@ -91,6 +91,7 @@ UNSUPPORTED = (
     _unsupported("--spec-draft-cpu-mask -Cd --cpu-mask-draft", 1, NO_THREAD_PLACING),
     _unsupported("--spec-draft-cpu-range -Crd --cpu-range-draft", 1, NO_THREAD_PLACING),
     _unsupported("--spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft", 1, NO_THREAD_PLACING),
+    _unsupported("--spec-draft-cpu-range-batch -Crbd --cpu-range-batch-draft", 1, NO_THREAD_PLACING),
     _unsupported("--lookup-cache-static -lcs --lookup-cache-dynamic -lcd", 1, NO_DRAFT_FILES),
     _unsupported("--spec-synth-len --spec-synth-rates", 1, "drafts are never made up; leave the flag out"),
     _unsupported("--mtp --dflash --eagle3", 0, NO_DRAFT_HEADS),

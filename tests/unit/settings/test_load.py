@@ -37,6 +37,7 @@ def test_a_draft_model_drafts_unless_told_otherwise() -> None:
     assert flags("-md d --spec-type draft-simple,ngram-mod").server.spec_type == "auto"
     assert flags("", {"LLAMA_ARG_SPEC_DRAFT_MODEL": "d"}).server.spec_type == "draft"
     assert flags("--spec-type ngram-map").server.spec_type == "ngram-map"
+    assert flags("--spec-default").server.spec_type == "ngram-cache"
     for line in ("--spec-type draft", "--spec-type draft-simple"):
         assert "--spec-type: there is no draft model" in message(line)
     assert "--spec-type: 'mtp' is none of" in message("--spec-type mtp")
