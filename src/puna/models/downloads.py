@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from huggingface_hub import HfApi, RepoFile, hf_hub_download, try_to_load_from_cache
+from huggingface_hub import HfApi, hf_hub_download, try_to_load_from_cache
 from huggingface_hub import scan_cache_dir as scan_cache
 from huggingface_hub.errors import CacheNotFound, GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
@@ -18,35 +18,47 @@ from puna.models.transfer import transfer
 ClientError = cast("type[Exception]", HfHubHTTPError.__mro__[1])
 """What the HTTP client raises that huggingface-hub uses: another one from version to version, and not always an `OSError`."""
 
+NETWORK = (HfHubHTTPError, ClientError, OSError)
+"""What goes wrong on the way."""
+
 
 def fetch(spec: str, *, offline: bool = False, token: str | None = None, say: Callable[[str], None] = print) -> str:
     """The path of the model's first file, fetched if it is not there. Raises `StartupError` in words.
 
     A download that was cut goes on where it ended. Each new file is held against the checksum that the repository names;
-    one that differs is deleted. With `offline` only what is there already is used.
+    one that differs is deleted. With `offline`, or where the repository cannot be asked, what is there already is used.
     """
     wanted = Wanted.parse(spec)
     if offline:
         return _kept(wanted)
-    chosen = choose(_listed(wanted, token), wanted)
+    try:
+        listed = _listed(wanted, token)
+    except NETWORK as error:
+        reason = f"{wanted.repo} cannot be listed on {_hub()}: {_reason(error)}"
+        try:
+            path = _kept(wanted)
+        except StartupError:
+            raise StartupError(f"{reason}; nothing of it is there from before") from error
+        say(f"{reason}; the file that is there is taken")
+        return path
+    chosen = choose(listed, wanted)
     paths = [_download(wanted, file, token, say) for file in chosen.files]
     return paths[0]
 
 
 def _listed(wanted: Wanted, token: str | None) -> list[RemoteFile]:
+    """The repository's files, asked for once. Raises one of `NETWORK` if it cannot be asked."""
     try:
-        found = list(HfApi(token=token).list_repo_tree(wanted.repo, recursive=True))
+        found = HfApi(token=token).model_info(wanted.repo, files_metadata=True).siblings or []
     except GatedRepoError as error:
         raise StartupError(f"{wanted.repo} asks for permission: accept its terms on its page, and set HF_TOKEN") from error
     except RepositoryNotFoundError as error:
         raise StartupError(f"there is no repository {wanted.repo}, or it is private and HF_TOKEN does not open it") from error
-    except (HfHubHTTPError, ClientError, OSError) as error:
-        raise StartupError(f"{wanted.repo} cannot be listed: {_reason(error)} (--offline uses what is there)") from error
-    return [_remote(file) for file in found if isinstance(file, RepoFile)]
+    return [RemoteFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs is not None else "") for one in found]
 
 
-def _remote(file: RepoFile) -> RemoteFile:
-    return RemoteFile(file.path, file.size, file.lfs.sha256 if file.lfs is not None else "")
+def _hub() -> str:
+    return HfApi().endpoint.partition("://")[2]
 
 
 def _download(wanted: Wanted, file: RemoteFile, token: str | None, say: Callable[[str], None]) -> str:
@@ -58,7 +70,7 @@ def _download(wanted: Wanted, file: RemoteFile, token: str | None, say: Callable
         if file.sha256:
             transfer(wanted.repo, file.path, size=file.size, sha256=file.sha256, token=token)
         path = hf_hub_download(wanted.repo, file.path, token=token)
-    except (HfHubHTTPError, ClientError, LocalEntryNotFoundError, OSError, ValueError) as error:
+    except (*NETWORK, LocalEntryNotFoundError, ValueError) as error:
         raise StartupError(f"{wanted.repo} {file.path} could not be fetched: {_reason(error)}; start again to go on") from error
     return str(path)
 

@@ -47,10 +47,10 @@ class Pages(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         hub = self.server
-        if self.path.startswith("/api/models/a/b/tree/"):
-            oid = {"oid": hub.claimed, "size": len(hub.content), "pointerSize": 130}
-            entry = {"type": "file", "path": "m-Q4_0.gguf", "size": len(hub.content), "oid": "1" * 40, "lfs": oid}
-            self._send(json.dumps([entry]).encode(), "application/json", body=body)
+        if self.path.startswith("/api/models/a/b?"):
+            lfs = {"sha256": hub.claimed, "size": len(hub.content), "pointerSize": 130}
+            entry = {"rfilename": "m-Q4_0.gguf", "size": len(hub.content), "blobId": "1" * 40, "lfs": lfs}
+            self._send(json.dumps({"id": "a/b", "siblings": [entry]}).encode(), "application/json", body=body)
         elif self.path.startswith("/a/b/resolve/"):
             hub.fetched += body
             start = int((self.headers["Range"] or "bytes=0-").removeprefix("bytes=").partition("-")[0])
@@ -143,8 +143,8 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise ClientError("connection refused")
 
-    monkeypatch.setattr(HfApi, "list_repo_tree", refused)
-    with pytest.raises(StartupError, match="a/b cannot be listed: connection refused"):
+    monkeypatch.setattr(HfApi, "model_info", refused)
+    with pytest.raises(StartupError, match="a/b cannot be listed on .*: connection refused; nothing of it is there"):
         fetch("a/b")
 
 
@@ -163,3 +163,16 @@ def test_a_download_that_is_cut_goes_on_where_it_ended(hub: Hub, tmp_path: Path)
     assert Path(whole.stdout.splitlines()[-1]).read_bytes() == hub.content
     assert hub.resumed_at == [20 << 20], "two whole pieces of the client's had come"
     assert not list(home.rglob("*.partial"))
+
+
+def test_without_a_network_what_is_there_is_used(hub: Hub, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    path = puna(hub, home, "pull", "a/b").stdout.splitlines()[-1]
+    hub.shutdown()
+    hub.server_close()
+    again = puna(hub, home, "pull", "a/b")
+    assert again.returncode == 0 and "the file that is there is taken" in again.stdout
+    assert Path(again.stdout.splitlines()[-1]).resolve() == Path(path).resolve()
+    other = puna(hub, home, "pull", "a/c")
+    assert other.returncode == 2 and other.stderr.startswith("puna: a/c cannot be listed on 127.0.0.1:")
+    assert len(other.stderr.splitlines()) == 1 and "refused" in other.stderr
