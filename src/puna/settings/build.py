@@ -103,7 +103,7 @@ def variant(loaded: Loaded, given: Iterable[Given]) -> Settings:
 OF_ONE_MODEL = frozenset([
     "engine.model", "server.alias", "engine.lora", "engine.lora_init_without_apply", "engine.control_vectors",
     "engine.control_vector_layers", "engine.mmproj", "engine.embeddings", "engine.reranking", "engine.pooling",
-    "engine.attention", "engine.draft_model", "load.chat_template", "load.chat_template_kwargs", "server.slot_save_path",
+    "engine.attention", "engine.draft_model", "load.chat_template", "load.chat_template_kwargs",
 ])  # fmt: skip
 """Targets that other models do not inherit."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from puna.errors import StartupError
-from puna.settings import ModelTable, load, read_catalogue
+from puna.settings import ModelTable, load, read_catalogue, variant
 
 TOML = """
 version = 1
@@ -50,6 +50,11 @@ def message(folder: Path, text: str, name: str = "models.toml") -> str:
     with pytest.raises(StartupError) as caught:
         tables(folder, text, name)
     return str(caught.value)
+
+
+def test_the_folder_for_slots_is_for_all(tmp_path: Path) -> None:
+    loaded = load(["-m", "first.gguf", "--slot-save-path", str(tmp_path)], {})
+    assert variant(loaded, ()).server.slot_save_path == str(tmp_path)
 
 
 @pytest.mark.parametrize("name, text", [("models.toml", TOML), ("models.ini", INI)])
