@@ -54,8 +54,14 @@ def foreign_note(name: str, entry: Foreign) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """The end of a message about an unknown name: the closest known one, if any is close."""
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    known = list(names)
+    if longer := [other for other in known if other.startswith(name + "-")]:  # the shortest of those that go on
+        return f"; did you mean {min(longer, key=len)}?"
+    close = difflib.get_close_matches(name, known, n=5, cutoff=0.6)
+    if not close:
+        return ""
+    swapped = [other for other in close if sorted(other) == sorted(name)]  # letters in another order
+    return f"; did you mean {(swapped or close)[0]}?"
 
 
 def _spellings(options: Iterable[Option]) -> dict[str, tuple[Option, str]]:

@@ -235,6 +235,8 @@ def test_a_template_file_holds_a_template(tmp_path: Path, content: str) -> None:
         ("--port abc", "--port: 'abc' is not a whole number"),
         ("--port 70000", "--port: 70000 is not between 0 and 65535"),
         ("-c", "-c needs a value: -c N"),
+        ("--prot 1", "unknown flag --prot; did you mean --port? (`puna serve --help` lists them all)"),
+        ("--flash on", "unknown flag --flash; did you mean --flash-attn? (`puna serve --help` lists them all)"),
         ("--paralel 1", "unknown flag --paralel; did you mean --parallel? (`puna serve --help` lists them all)"),
         ("model.gguf", "'model.gguf' is not a flag; a model file goes after -m, and `puna serve --help` lists the flags"),
         ("--lora ,", "--lora: the value is empty"),
