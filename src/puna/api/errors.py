@@ -78,6 +78,8 @@ def error_headers(error: PunaError) -> dict[str, str]:
         return {"retry-after": str(error.retry_after)}
     if error.status == 401:
         return {"www-authenticate": "Bearer"}
+    if error.status == 501:
+        return {"x-should-retry": "false"}  # OpenAI's and Anthropic's SDKs would wait and ask again
     return {}
 
 

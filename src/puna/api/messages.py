@@ -20,6 +20,9 @@ _CONTENT = {
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "null"}],
 }
 
+_SPEAKERS = frozenset(["system", "developer", "user"])
+"""Roles that have nothing but their content. Some clients send `null` for nothing; one without the field misspelt it."""
+
 
 class MessageFields(Body):
     """One turn."""
@@ -73,6 +76,8 @@ def decode_conversation(body: ChatFields) -> Conversation:
 
 
 def _message(fields: MessageFields, at: str) -> Message:
+    if fields.role in _SPEAKERS and "content" not in fields.model_fields_set:
+        _refuse(f"{at}.content", "Field required")
     return Message(
         role=fields.role,
         content=_content(fields.content, f"{at}.content"),

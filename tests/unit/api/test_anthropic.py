@@ -234,6 +234,13 @@ async def test_tool_choice(choice: dict[str, Any], mode: str | None) -> None:
         assert all((name in constraint.source) == (name in mode) for name in ("weather", "clock"))
 
 
+async def test_a_tool_in_the_other_dialects_shape_is_refused() -> None:
+    tool = {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}
+    reply = await post(engine("ok"), {**TURN, "tools": [*TOOLS, tool]})
+    assert reply.status_code == 400 and f"tools.{len(TOOLS)}.type" in reply.json()["error"]["message"]
+    assert "input_schema" in reply.json()["error"]["message"]
+
+
 async def test_thinking_and_format() -> None:
     one = engine("{}")
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}

@@ -57,6 +57,7 @@ def image(url: Any) -> dict[str, Any]:
         ({"role": 5}, 400, "messages.0.role"),
         ({"role": "banana", "content": "x"}, 400, "messages.0.role"),
         (5, 400, "messages.0"),
+        ({"role": "user", "contents": "x"}, 400, "messages.0.content"),
         ({"role": "user", "content": 5}, 400, "messages.0.content"),
         ({"role": "user", "content": {"a": 1}}, 400, "messages.0.content"),
         ({"role": "user", "content": [5]}, 400, "messages.0.content.0.type"),

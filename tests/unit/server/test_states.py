@@ -91,7 +91,7 @@ ERRORS: list[tuple[PunaError, int, str, dict[str, Any], dict[str, str]]] = [
     (QueueFull("full", retry_after=7), 429, "rate_limit_error", {}, {"retry-after": "7"}),
     (ServerFault("broke"), 500, "server_error", {}, {}),
     (RequestKilledEngine("twice"), 500, "server_error", {}, {}),
-    (NotSupported("no"), 501, "not_supported_error", {}, {}),
+    (NotSupported("no"), 501, "not_supported_error", {}, {"x-should-retry": "false"}),
     (Unavailable("later", retry_after=3), 503, "unavailable_error", {}, {"retry-after": "3"}),
 ]
 

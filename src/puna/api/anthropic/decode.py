@@ -64,6 +64,8 @@ def _tools(tools: list[Any] | None) -> tuple[Tool, ...]:
         if not isinstance(item, dict):
             _refuse(f"tools.{index}", "an object is expected")
         kind = item.get("type")
+        if kind == "function":
+            _refuse(f"tools.{index}.type", "this is a tool in OpenAI's shape; here it has a 'name' and an 'input_schema'")
         if "input_schema" not in item and kind not in (None, "custom"):
             logger.warning("tool %r of type %r is left out: nobody here can run it", str(item.get("name"))[:80], str(kind)[:80])
             continue
