@@ -80,6 +80,8 @@ class Supervisor:
         self._progressed = False
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
+        self._ended = 0.0
+        """When the last worker ended, on the monotonic clock."""
 
     @property
     def pid(self) -> int | None:
@@ -148,6 +150,8 @@ class Supervisor:
             self.failure = ""
             if not first.done():
                 first.set_result(None)
+            else:
+                logger.info("the engine is there again, %.1f s after the last one ended", began - self._ended)
             self._charge.ready()
             end = await worker.wait()
             lived = time.monotonic() - began
@@ -209,6 +213,7 @@ class Supervisor:
 
     def _bury(self, end: Exit) -> None:
         """Say what happened and let the requests know."""
+        self._ended = time.monotonic()
         logger.error("engine worker %s; starting another one", end.describe())
         if end.tail:
             logger.warning("the last lines of the engine worker:\n  %s", "\n  ".join(end.tail))

@@ -12,6 +12,14 @@ from puna.errors import NotFound, StartupError
 Job = Literal["text", "infill", "embedding", "rerank", "tokens"]
 """What a request wants of a model. `tokens` any of them can do."""
 
+_DOES: dict[Job, str] = {
+    "text": "generate text",
+    "infill": "fill in the middle",
+    "embedding": "embed texts",
+    "rerank": "rank documents",
+    "tokens": "do that",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -86,7 +94,7 @@ class Catalogue:
 
     def _missing(self, name: str | None, job: Job, able: Sequence[Entry]) -> str:
         if not able:
-            return f"no model here can do this ({job}); there are: {_names(self.entries)}"
+            return f"no model here can {_DOES[job]}; there are: {_names(self.entries)}"
         said = f"there is no model called {name[:100]!r}" if name else "the request names no model"
         return f"{said}; it could be one of: {_names(able)}"
 

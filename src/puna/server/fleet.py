@@ -171,7 +171,7 @@ class Fleet:
                     raise StartupError(error.message) from error
                 logger.error("%s", error.message)
         names = ", ".join(entry.name for entry in self.pool.catalogue.entries)
-        logger.info("%d models: %s", len(self.pool.catalogue.entries), names)
+        logger.info("models: %s", names)
 
     async def drain(self, timeout: float) -> int:
         """Admit nothing more, and wait for what runs; how many answers did not end in time."""

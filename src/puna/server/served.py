@@ -13,6 +13,7 @@ from puna.errors import NotSupported, StartupError
 from puna.log import logger
 from puna.models.catalogue import Entry
 from puna.server.app import create_inner_app
+from puna.server.lifecycle import abilities
 from puna.service.grammars import ProcessPreparer
 from puna.service.service import Service
 
@@ -39,7 +40,7 @@ class ServedModel:
                     raise StartupError(error.message) from error
                 logger.warning("%s", error.message)
         facts = self.service.facts
-        logger.info("%s: %s, %d slots of %d tokens", self.service.model, facts.description, facts.n_slots, facts.n_ctx)
+        logger.info("%s: %s, %s", self.service.model, facts.description, abilities(facts))
 
     async def unload(self, grace: float) -> None:
         """End the worker; answers that still run have `grace` seconds."""

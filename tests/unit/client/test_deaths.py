@@ -247,11 +247,13 @@ async def test_a_model_that_is_gone_fails_requests_with_the_reason(tmp_path: Pat
             client.generate(generation(0, 1))
 
 
-async def test_last_words_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_last_words_are_logged_and_the_return(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "puna")
     async with started(scene(tmp_path)) as client:
         kill(client)
-        await until(lambda: client.restarts == 1)
+        await until(lambda: client.restarts == 1 and client.state == "ready")
     assert "killed by SIGKILL while idle" in caplog.text
+    assert caplog.text.count("the engine is there again") == 1
     assert "life 0 begins" in caplog.text
 
 

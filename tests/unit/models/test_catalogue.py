@@ -54,7 +54,7 @@ def test_by_name_by_alias_or_by_the_job(name: str | None, job: Job, found: str) 
 def test_what_could_be_meant_is_listed() -> None:
     with pytest.raises(NotFound, match="no model called 'gpt-5'; it could be one of: chat, coder"):
         ALL.choose("gpt-5", "text")
-    with pytest.raises(NotFound, match="no model here can do this"):
+    with pytest.raises(NotFound, match=r"no model here can rank documents; there are: a$"):
         Catalogue([entry("a")]).choose(None, "rerank")
     with pytest.raises(NotFound, match="names no model; it could be one of: a, b"):
         Catalogue([entry("a"), entry("b")]).choose(None, "text")
