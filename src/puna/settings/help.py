@@ -19,7 +19,8 @@ def option_help(width: int = 100) -> str:
     defaults = {**DEFAULTS, **sampling, "sampling.seed": -1}
     lines: list[str] = []
     group = ""
-    for option in OPTIONS:
+    places = {name: place for place, name in enumerate(dict.fromkeys(option.group for option in OPTIONS))}
+    for option in sorted(OPTIONS, key=lambda option: places[option.group]):
         if option.group != group:
             group = option.group
             lines += ["", f"{group}:"]

@@ -350,6 +350,8 @@ def test_every_target_is_a_field() -> None:
 
 def test_the_help_has_every_option_within_its_width() -> None:
     text = option_help(100)
+    headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert len(headings) == len(set(headings)) > 5
     assert all(option.flags[0] in text and option.help.split()[0] in text for option in OPTIONS)
     assert max(map(len, text.splitlines())) <= 100
     assert "(default: 64M)" in text
