@@ -144,7 +144,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ClientError("connection refused")
 
     monkeypatch.setattr(HfApi, "model_info", refused)
-    with pytest.raises(StartupError, match="a/b cannot be listed on .*: connection refused; nothing of it is there"):
+    with pytest.raises(StartupError, match=r"a/b cannot be listed on .*: connection refused; nothing of it is there"):
         fetch("a/b")
 
 
