@@ -340,6 +340,7 @@ def test_every_target_is_a_field() -> None:
         "load.verbosity",
         "load.reasoning",
         "load.preset",
+        "load.spec_default",
     }
     known = {*DEFAULTS, *(f"sampling.{name}" for name in Sampling.__struct_fields__), *loads, "load.log_disable"}
     targets = {option.target for option in OPTIONS}
