@@ -45,6 +45,7 @@ def test_inline(text: str) -> None:
         ("data:", "not complete"),
         ("data:image/png;base64", "not complete"),
         ("data:image/png,abc", "base64"),
+        ("data:" + ";" * 2_000 + "base64,YQ==", "not complete"),
         ("data:text/html;base64,YQ==", "no picture and no sound"),
         ("ftp://host/x.png", "expected"),
         ("javascript:alert(1)", "expected"),
