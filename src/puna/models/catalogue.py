@@ -9,7 +9,7 @@ from typing import Literal
 from puna.config import Settings
 from puna.errors import NotFound, StartupError
 
-Job = Literal["text", "infill", "embedding", "rerank", "tokens"]
+Job = Literal["text", "infill", "embedding", "rerank", "speech", "tokens"]
 """What a request wants of a model. `tokens` any of them can do."""
 
 _DOES: dict[Job, str] = {

@@ -80,8 +80,9 @@ def _entry(
     settings: Settings, *, origin: str, aliases: tuple[str, ...] = (), favoured: Job | None = None, on_start: bool = False
 ) -> Entry:
     header = gguf.read_header(settings.engine.model)
-    able = jobs(header, settings.engine)
-    needed = needed_bytes(header, settings.engine) + _projector_bytes(settings.engine)
+    projector = _projector(settings.engine)
+    able = jobs(header, settings.engine, projector)
+    needed = needed_bytes(header, settings.engine) + (Path(projector).stat().st_size if projector else 0)
     if settings.engine.draft_model:
         needed += gguf.read_header(settings.engine.draft_model).needed_bytes
     return Entry(
@@ -96,10 +97,10 @@ def _entry(
     )
 
 
-def _projector_bytes(engine: EngineSettings) -> int:
-    """Size of the file with which a model takes pictures or sound, if there is one."""
+def _projector(engine: EngineSettings) -> str:
+    """The file with which a model takes pictures or sound; empty where there is none."""
     path = engine.mmproj or (gguf.find_projector(engine.model) if engine.mmproj_auto else "")
-    return Path(path).stat().st_size if path and Path(path).is_file() else 0
+    return path if path and Path(path).is_file() else ""
 
 
 def _in_folder(folder: str, settings: Settings, taken: set[str]) -> list[Entry]:
