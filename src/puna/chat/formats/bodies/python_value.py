@@ -150,6 +150,25 @@ class PythonValue:
         return escaped(chr(code)) if code <= 0x10FFFF else "\ufffd"
 
 
+class PythonText:
+    """Text that arrives in pieces, and may become one Python literal."""
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+        self._value = PythonValue()
+
+    def feed(self, text: str) -> None:
+        """Add the next piece."""
+        self._scanner.feed(text)
+        self._value.read(self._scanner)
+        self._scanner.space()
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is one now, as far as brackets and quotes tell."""
+        return self._value.done and self._scanner.empty and not self._value.guessed
+
+
 def python_as_json(text: str) -> str | None:
     """A Python literal as JSON; None for what is none, or has no form in JSON."""
     scanner, value = Scanner(), PythonValue()

@@ -16,7 +16,7 @@ from typing import Any
 
 from puna.chat.formats.arguments import JSON_TYPES, Kind, argument, kind_of, properties, required, resolved, types_of
 from puna.chat.formats.bodies.bare_string import bare_string, free_text
-from puna.chat.formats.bodies.python_value import python_as_json
+from puna.chat.formats.bodies.python_value import PythonText, python_as_json
 from puna.chat.formats.bodies.stepped import MAX_NAME, SteppedReader
 from puna.chat.formats.description import Reader, Verdict
 from puna.chat.formats.emitter import Emitter
@@ -152,6 +152,9 @@ class _TaggedReader(SteppedReader):
         self._kind: Kind = "string"
         self._value: list[str] = []
         self._json = JsonValue()
+        self._literal = PythonText()
+        self._n_seen = 0
+        """Parts of the value that were taken for a Python literal's."""
         self._fresh = False
         """Whether nothing of the value has come."""
         self._line_end = ""
@@ -235,6 +238,7 @@ class _TaggedReader(SteppedReader):
         if self._kind == "string":
             out.arguments('"')
         self._value, self._json = [], JsonValue()
+        self._literal, self._n_seen = PythonText(), 0
         self._fresh, self._line_end = True, ""
         self._step = self._quoted_or_not if self._quote else self._in_value
 
@@ -278,7 +282,7 @@ class _TaggedReader(SteppedReader):
             out.arguments(escaped(text))
         else:
             self._value.append(text)
-            if self._in_string(text) and mark and python_as_json("".join(self._value).strip()) is None:
+            if self._in_string(text) and mark and not self._is_literal():
                 self._value.append(self._line_end + mark)
                 self._line_end = ""
                 self._in_string(mark)
@@ -298,6 +302,13 @@ class _TaggedReader(SteppedReader):
         scanner.feed(text if self._json.begun else text.lstrip())
         self._json.read(scanner)
         return self._json.in_string
+
+
+    def _is_literal(self) -> bool:
+        """Whether the value so far is a Python literal. What has been looked at is not looked at again."""
+        self._literal.feed("".join(self._value[self._n_seen :]))
+        self._n_seen = len(self._value)
+        return self._literal.whole and python_as_json("".join(self._value).strip()) is not None
 
 
 def _refuse(constant: str) -> None:
