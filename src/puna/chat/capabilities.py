@@ -12,9 +12,9 @@ from puna.chat.probe import FIRST, REPLY, RESULTS, SECOND, THOUGHT, TOOLS, USER,
 if TYPE_CHECKING:
     from puna.chat.template import ChatTemplate
 
-ReasoningName = Literal["reasoning_content", "reasoning", "thinking", "parts", "content"]
+ReasoningName = Literal["reasoning_content", "reasoning", "thinking", "parts", "blocks", "content"]
 """Where a template reads what an earlier turn thought: a field of the message, a part of its content whose type is
-`thinking`, or its content, between `<think>` and `</think>`."""
+`thinking`, a block of it whose type is `thoughts`, or its content, between `<think>` and `</think>`."""
 
 _FIELDS: tuple[ReasoningName, ...] = ("reasoning_content", "reasoning", "thinking")
 
@@ -219,6 +219,9 @@ class Capabilities:
         parts = [{"type": "thinking", "thinking": THOUGHT}, {"type": "text", "text": REPLY}]
         if "thinking" in self._template.constants and self._shows_thought({}, parts):
             return "parts"
+        blocks = {"blocks": [{"type": "thoughts", "text": THOUGHT}, {"type": "response", "text": REPLY}]}
+        if "blocks" in self._template.constants and self._shows_thought({}, blocks):
+            return "blocks"
         if "</think>" in self._template.inspected and self._shows_thought({}, f"<think>\n{THOUGHT}\n</think>\n\n{REPLY}"):
             return "content"
         return None

@@ -134,15 +134,17 @@ class _Job:
         # has to see the markers it looks for in there.
         keep = self._kept if value["role"] == "assistant" else frozenset()
         hidden = {key: item if key == "role" else self._disguise.hide(item) for key, item in value.items() if key != "content"}
-        content = value["content"]
-        if isinstance(content, list):
-            hidden["content"] = [
-                {key: item if key == "type" else self._disguise.hide(item, keep) for key, item in part.items()}
-                for part in content
-            ]
-        else:
-            hidden["content"] = self._disguise.hide(content, keep)
+        hidden["content"] = self._hide_content(value["content"], keep)
         return hidden
+
+    def _hide_content(self, content: Any, keep: frozenset[str]) -> Any:
+        if isinstance(content, dict):
+            return {key: self._hide_content(parts, keep) for key, parts in content.items()}
+        if not isinstance(content, list):
+            return self._disguise.hide(content, keep)
+        return [
+            {key: item if key == "type" else self._disguise.hide(item, keep) for key, item in part.items()} for part in content
+        ]
 
     def closed(self, add_generation_prompt: bool) -> Rendered:
         """The conversation with all turns closed."""
@@ -224,11 +226,20 @@ def _trusted(text: str) -> tuple[Segment, ...]:
 
 def _append(value: dict[str, Any], end: str) -> dict[str, Any]:
     content = value["content"]
+    if isinstance(content, dict):
+        return {**value, "content": {"blocks": _extended(content["blocks"], end)}}
     if not isinstance(content, list):
         return {**value, "content": (content or "") + end}
-    return {**value, "content": [*content[:-1], {**content[-1], "text": content[-1]["text"] + end}]}
+    return {**value, "content": _extended(content, end)}
+
+
+def _extended(parts: list[dict[str, Any]], end: str) -> list[dict[str, Any]]:
+    """The same parts, the last of which goes on."""
+    return [*parts[:-1], {**parts[-1], "text": parts[-1]["text"] + end}]
 
 
 def _content_text(value: dict[str, Any]) -> str:
     content = value["content"]
+    if isinstance(content, dict):
+        content = [part for part in content["blocks"] if part["type"] == "response"]
     return "".join(part.get("text", "") for part in content) if isinstance(content, list) else content or ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.generic import calls_text, result_text, tools_text
@@ -21,7 +22,7 @@ _EXAMPLE = ToolCall("", "function name", '{"argument": "value"}')
 class ToolTexts(msgspec.Struct, frozen=True, kw_only=True):
     """What stands for tools, calls and results in a conversation whose template does not show them."""
 
-    tools: Callable[[Sequence[Tool]], str] = tools_text
+    tools: Callable[..., str] = tools_text
     """What the model is told about tools, in a system message."""
     calls: Callable[[Sequence[ToolCall]], str] = calls_text
     """Calls as the model wrote them."""
@@ -32,6 +33,10 @@ class ToolTexts(msgspec.Struct, frozen=True, kw_only=True):
     it does not describe."""
     marks: frozenset[str] = frozenset()
     """Texts in `calls` that are control tokens where the vocabulary has them."""
+
+    def saying(self, *, required: bool, parallel: bool) -> ToolTexts:
+        """The same, with a description that says whether a tool has to be called, and whether several may be at once."""
+        return replace(self, tools=partial(self.tools, required=required, parallel=parallel))
 
 
 GENERIC = ToolTexts()

@@ -37,9 +37,12 @@ def as_template_value(message: Message, capabilities: Capabilities) -> dict[str,
     return value
 
 
-def _content(message: Message, capabilities: Capabilities) -> str | list[dict[str, Any]] | None:
+def _content(message: Message, capabilities: Capabilities) -> str | list[dict[str, Any]] | dict[str, Any] | None:
     text = message.text
     reasoning = message.reasoning_content
+    if message.role == "assistant" and capabilities.reasoning == "blocks":  # all of a conversation's answers, or none
+        thoughts = [{"type": "thoughts", "text": reasoning}] if reasoning is not None else []
+        return {"blocks": [*thoughts, {"type": "response", "text": text}] if text or not message.tool_calls else thoughts}
     if not text and message.tool_calls and capabilities.empty_content is None:
         return None
     if reasoning is not None and capabilities.reasoning == "parts":
@@ -54,7 +57,7 @@ def _reasoning(text: str, capabilities: Capabilities) -> dict[str, str]:
     name = capabilities.reasoning
     if name is None:
         return dict.fromkeys(_REASONING_FIELDS, text)
-    return {} if name in ("parts", "content") else {name: text}
+    return {} if name in ("parts", "blocks", "content") else {name: text}
 
 
 def _arguments(text: str, capabilities: Capabilities) -> Any:

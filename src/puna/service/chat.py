@@ -62,6 +62,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     kwargs: Mapping[str, Any] = {}
+    required: bool = False
+    """Whether a tool has to be called."""
+    parallel: bool = True
+    """Whether there may be several calls at once."""
     template: str | None = None
     """Name or Jinja text of another template than the model's."""
     template_field: str = "chat_template"
@@ -105,6 +109,9 @@ class ChatRenderer:
         return await asyncio.to_thread(self._render, conversation)
 
     def _render(self, conversation: Conversation) -> Rendered:
+        kwargs = conversation.kwargs
+        if conversation.required and conversation.tools and "tool_choice" in self.template.variables:
+            kwargs = {"tool_choice": "required", **kwargs}
         return render_chat(
             self.template,
             conversation.messages,
@@ -112,8 +119,8 @@ class ChatRenderer:
             tools=[_tool_value(tool) for tool in conversation.tools] or None,
             add_generation_prompt=conversation.add_generation_prompt,
             continue_final_message=conversation.continue_final_message,
-            kwargs=conversation.kwargs,
-            texts=texts_of(self.format),
+            kwargs=kwargs,
+            texts=texts_of(self.format).saying(required=conversation.required, parallel=conversation.parallel),
         )
 
     async def tokenize(self, rendered: Rendered) -> tuple[int, ...]:

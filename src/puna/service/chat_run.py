@@ -132,7 +132,13 @@ async def render_turn(service: Service, turn: ChatTurn, *, load: bool = True) ->
     # Tools that must not be called are not shown to the model, which might call them all the same.
     tools = () if turn.choice.mode == "none" else conversation.tools
     messages, marks = await mark_media(conversation.messages, service.media, service.facts.media, load=load)
-    conversation = msgspec.structs.replace(conversation, tools=tools, messages=messages)
+    conversation = msgspec.structs.replace(
+        conversation,
+        messages=messages,
+        tools=tools,
+        required=turn.choice.mode == "required",
+        parallel=turn.parallel,
+    )
     chat = await service.templates.choose(conversation)
     told = chat.reasoning_variables(*_told(turn.reasoning))
     continues = conversation.continue_final_message

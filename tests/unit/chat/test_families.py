@@ -130,3 +130,14 @@ def test_reasoning_is_shown_where_the_template_reads_it(name: str) -> None:
 def test_messages_of_one_role_in_a_row_are_all_shown(name: str) -> None:
     text = shown(real(name), user("one"), user("two"), assistant("three"), assistant("four"), user("five"), tools=False)
     assert in_order(text, "one", "two", "three", "four", "five")
+
+
+def test_thoughts_that_are_blocks_of_the_content() -> None:
+    template = real("Apertus-8B-Instruct")
+    assert template.capabilities.reasoning == "blocks"
+    call = weather("Oslo")
+    turns = [user("a"), calling(call, reasoning="Hm."), result("cold", call.id), assistant("It is cold."), user("b")]
+    text = shown(template, *turns, thinking("c", "So."), user("d"), assistant("We"))
+    assert in_order(text, "<|inner_prefix|>Hm.<|tools_prefix|>[{", "cold]<|inner_suffix|>It is cold.")
+    assert in_order(text, "<|inner_prefix|>So.<|inner_suffix|>c<|assistant_end|>", "<|assistant_start|>We")
+    assert text.endswith("We")

@@ -279,3 +279,16 @@ async def test_a_grammar_may_name_tokens_beside_thoughts_and_tools() -> None:
         asked = turn(msgspec.structs.replace(CONVERSATION, tools=tools), GenerationParams(constraint=grammar))
         constraint = (await prepare_turn(service(), asked)).params.constraint
         assert constraint is not None and "65" in constraint.compiled
+
+
+async def test_the_model_is_told_whether_and_how_often_it_has_to_call() -> None:
+    written = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    served = service(template=written + "{% if tool_choice is defined %}{{ tool_choice }}{% endif %}")
+    for choice, parallel, said in [
+        (ToolChoice("auto"), True, ["when it helps", "may follow each other"]),
+        (ToolChoice("required"), False, ["Answer by calling", "one call at a time", "\nrequired"]),
+        (ToolChoice("none"), True, []),
+    ]:
+        rendered, _ = await render_turn(served, turn(choice=choice, parallel=parallel))
+        every = ("when it helps", "may follow each other", "Answer by calling", "one call at a time", "\nrequired")
+        assert [text for text in every if text in rendered.text] == said

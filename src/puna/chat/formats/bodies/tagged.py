@@ -303,7 +303,6 @@ class _TaggedReader(SteppedReader):
         self._json.read(scanner)
         return self._json.in_string
 
-
     def _is_literal(self) -> bool:
         """Whether the value so far is a Python literal. What has been looked at is not looked at again."""
         self._literal.feed("".join(self._value[self._n_seen :]))
