@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from puna.chat.formats.described import DescribedFormat
 from puna.chat.formats.generic import calls_text, result_text, tools_text
-from puna.chat.formats.plan import Format, Tool
+from puna.chat.formats.plan import Format
 from puna.chat.formats.table import choose_format
 from puna.chat.formats.written import can_write, write_calls
 from puna.chat.messages import ToolCall

@@ -289,6 +289,6 @@ async def test_the_model_is_told_whether_and_how_often_it_has_to_call() -> None:
         (ToolChoice("required"), False, ["Answer by calling", "one call at a time", "\nrequired"]),
         (ToolChoice("none"), True, []),
     ]:
-        rendered, _ = await render_turn(served, turn(choice=choice, parallel=parallel))
+        rendered = (await render_turn(served, turn(choice=choice, parallel=parallel))).rendered
         every = ("when it helps", "may follow each other", "Answer by calling", "one call at a time", "\nrequired")
         assert [text for text in every if text in rendered.text] == said
