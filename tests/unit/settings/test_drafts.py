@@ -6,7 +6,7 @@ import pytest
 
 from puna.config import Settings
 from puna.errors import StartupError
-from puna.settings import load
+from puna.settings import load, variant
 
 
 def flags(line: str, environment: dict[str, str] | None = None) -> Settings:
@@ -36,3 +36,9 @@ def test_a_draft_model_drafts_unless_told_otherwise() -> None:
     assert "--spec-type: 'mtp' is none of" in message("--spec-type mtp")
     assert "'none' cannot be combined" in message("--spec-type none,ngram-map")
     assert "flash attention" in message("-md d -ctvd q8_0 -fa off")
+
+
+def test_other_models_of_a_server_have_no_draft_model() -> None:
+    for line, expected in (("-md d --spec-type draft", "none"), ("-md d", "none"), ("-md d --spec-type ngram-map", "ngram-map")):
+        other = variant(load(f"-m m {line}".split(), {}), ())
+        assert (other.engine.draft_model, other.server.spec_type) == ("", expected)
