@@ -94,6 +94,21 @@ def test_a_mixed_load_gives_what_each_set_gives_alone(tiny_llama: Path, files: t
     assert alone[0] != alone[2]
 
 
+def test_sets_that_arrive_in_turn_sit_side_by_side(tiny_llama: Path, files: tuple[ScaledFile, ...]) -> None:
+    """And say what they say alone."""
+    driver = Driver(tiny_llama, layout="split", flash_attention="off", lora=files)
+    prompts = [fresh(driver, f"prompt {number} " * (number + 2)) for number in range(4)]
+    asked = [(prompt, lora) for prompt, lora in zip(prompts, (A, B, A, B), strict=True)]
+    answers = [driver.submit(prompt, lora=lora, max_tokens=30, sampling=FREE) for prompt, lora in asked]
+    driver.run(until=lambda: all(len(answer.tokens) > 5 for answer in answers))
+    seated = sorted(driver.engine._scheduler.running, key=lambda one: one.seat)
+    assert [one.generation.lora for one in seated] == [A, A, B, B]
+    driver.run()
+    for (prompt, lora), answer in zip(asked, answers, strict=True):
+        assert driver.ask(prompt, lora=lora, max_tokens=30, sampling=FREE, cache_prompt=False).tokens == answer.tokens
+    assert driver.warnings == []
+
+
 def test_deterministic_requests_are_the_same_whatever_else_applies(tiny_llama: Path, files: tuple[ScaledFile, ...]) -> None:
     driver = Driver(tiny_llama, lora=files, flash_attention="off")
     prompt = "the same, whatever else"

@@ -132,6 +132,15 @@ class Arena:
                 self._wake(sequence, state)
         return changed
 
+    def swap(self, one: Sequence, other: Sequence) -> None:
+        """Let two sequences change seats."""
+        held = [(sequence, self.memory.rest(sequence.seat)) for sequence in (one, other) if sequence.n_done]
+        for sequence, _ in held:
+            self.memory.drop(sequence.seat)
+        one.seat, other.seat = other.seat, one.seat
+        for sequence, state in held:
+            self._wake(sequence, state)
+
     def clean(self, running: list[Sequence]) -> None:
         """Clear all cells, those that nobody holds too, and put back what `running` hold.
 
@@ -147,5 +156,5 @@ class Arena:
         try:
             self.memory.wake(sequence.seat, state, sequence.held)
         except MemoryFault as error:
-            self._warn(f"a sequence has to be read again in another context: {error}")
+            self._warn(f"a sequence has to be read again in another place: {error}")
             sequence.n_done = sequence.n_fresh = 0

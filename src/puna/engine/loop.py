@@ -153,7 +153,7 @@ class Engine:
         self._make_length()
         self._reuse.serve_arrivals()
         self._reuse.serve_followers()
-        self._close_gap()
+        self._seat_together()
         self._shift()
         self._reuse.verify()
         plan = self._plan()
@@ -302,10 +302,14 @@ class Engine:
         if sequence.end_thinking:
             sequence.stop_thinking()
 
-    def _close_gap(self) -> None:
-        """Move one sequence down to a free seat where the layout wants seats to be consecutive."""
-        gap = self._scheduler.gap() if self._memory.compact else None
+    def _seat_together(self) -> None:
+        """Move one sequence down to a free seat, or let two change theirs, where the layout wants seats to be consecutive."""
+        if not self._memory.compact:
+            return
+        gap = self._scheduler.gap()
         if gap is None:
+            if pair := self._scheduler.apart():
+                self._arena.swap(*pair)
             return
         sequence, seat = gap
         if sequence.n_done:

@@ -196,6 +196,21 @@ class Scheduler:
         taken = {sequence.seat for sequence in self.running}
         return last, next(seat for seat in range(self.n_seats) if seat not in taken)
 
+    def apart(self) -> tuple[Sequence, Sequence] | None:
+        """Two sequences to change seats, so that those under the same adapters, which share steps, sit side by side.
+
+        None while they do. The one that comes first where it should not be, and the next one that should be there.
+        """
+        seated = sorted(self.running, key=lambda sequence: sequence.seat)
+        kinds = dict.fromkeys(sequence.adapters for sequence in seated)
+        if len(kinds) < 2:
+            return None
+        wanted = [kind for kind in kinds for sequence in seated if sequence.adapters == kind]
+        for at, kind in enumerate(wanted):
+            if seated[at].adapters != kind:
+                return seated[at], next(sequence for sequence in seated[at:] if sequence.adapters == kind)
+        return None
+
     # planning
 
     def plan(self, prefill_budget: int, capacity: int) -> Plan:

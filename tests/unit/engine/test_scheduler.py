@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from puna.engine.adapters import AdapterSet, Phase
 from puna.engine.scheduler import Scheduler
 from puna.engine.sequence import Sequence, common_prefix
 from puna.ipc.frames import Submit
@@ -164,6 +167,22 @@ def test_gaps_are_closed_from_the_top_unless_somebody_is_about_to_fill_them() ->
     scheduler.add(sequence(4))
     assert scheduler.gap() is None
     assert b.seat == 1
+
+
+@given(st.lists(st.integers(0, 3), max_size=12))
+def test_those_under_the_same_adapters_come_to_sit_side_by_side(kinds: list[int]) -> None:
+    scheduler = Scheduler(12)
+    for one, kind in zip(running(scheduler, *(sequence(n) for n in range(len(kinds)))), kinds, strict=True):
+        one.phases = (Phase(0, AdapterSet(((kind, 1.0),), b"%d" % kind)),)
+    swaps = 0
+    while pair := scheduler.apart():
+        one, other = pair
+        assert one.seat < other.seat
+        one.seat, other.seat = other.seat, one.seat
+        swaps += 1
+    seated = [one.adapters for one in sorted(scheduler.running, key=lambda one: one.seat)]
+    assert sum(a != b for a, b in itertools.pairwise(seated)) == max(0, len(set(kinds)) - 1)
+    assert swaps < max(1, len(kinds))
 
 
 def test_a_preempted_request_goes_on_first_with_what_it_produced() -> None:
