@@ -28,6 +28,7 @@ from puna.engine.runner import End
 from puna.engine.sampling import Choice, TokenSampler, before_chain
 from puna.engine.sampling_pool import SamplingPool
 from puna.engine.scheduler import Plan, Scheduler
+from puna.engine.seating import seat_together
 from puna.engine.sequence import Sequence
 from puna.engine.shift import choose_shift
 from puna.engine.slotjobs import SlotJobs
@@ -153,7 +154,7 @@ class Engine:
         self._make_length()
         self._reuse.serve_arrivals()
         self._reuse.serve_followers()
-        self._seat_together()
+        seat_together(self._scheduler, self._arena)
         self._shift()
         self._reuse.verify()
         plan = self._plan()
@@ -301,20 +302,6 @@ class Engine:
         sampler.prime([token for token in sequence.prompt if token >= 0], sequence.submit.produced, self._candidates, most)
         if sequence.end_thinking:
             sequence.stop_thinking()
-
-    def _seat_together(self) -> None:
-        """Move one sequence down to a free seat, or let two change theirs, where the layout wants seats to be consecutive."""
-        if not self._memory.compact:
-            return
-        gap = self._scheduler.gap()
-        if gap is None:
-            if pair := self._scheduler.apart():
-                self._arena.swap(*pair)
-            return
-        sequence, seat = gap
-        if sequence.n_done:
-            self._memory.move(sequence.seat, seat)
-        sequence.seat = seat
 
     # going on
 
