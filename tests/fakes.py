@@ -169,7 +169,8 @@ class FakeStream:
 class FakeVectors:
     """Has all vectors at once."""
 
-    def __init__(self, vectors: list[list[float] | Exception]) -> None:
+    def __init__(self, vectors: list[list[float] | Exception], sizes: list[int]) -> None:
+        self.sizes = sizes
         self._vectors = vectors
 
     async def all(self) -> list[bytes]:
@@ -236,7 +237,7 @@ class FakeEngine:
         self.embedded_with.append(tuple(lora))
         self.embedded_media.append(media)
         self.embedded.append([list(tokens) for tokens in inputs])
-        return FakeVectors([self.vector(list(tokens)) for tokens in inputs])
+        return FakeVectors([self.vector(list(tokens)) for tokens in inputs], list(map(len, inputs)))
 
     def generate(self, generation: Generation, *, every_token: bool = False) -> FakeStream:
         number = len(self.streams)

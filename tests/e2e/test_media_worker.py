@@ -101,3 +101,16 @@ async def test_a_projector_that_does_not_fit_is_said_at_the_start(pair: tuple[Pa
     with pytest.raises(StartupError, match="n_embd = 128"):
         await client.start()
     await client.stop()
+
+
+async def test_what_pictures_take_counts_where_they_are_embedded(pair: tuple[Path, Path]) -> None:
+    settings = EngineSettings(
+        model=str(pair[0]), mmproj=str(pair[1]), n_ctx=512, n_threads=1, calibrate=False, embeddings=True, pooling="last"
+    )
+    client = EngineClient(settings, vocab)
+    await client.start()
+    vectors = client.embed([PROMPT, PROMPT[:5]], media=[(SHOWN,), ()])
+    found = await vectors.all()
+    assert [len(one) for one in found] == [4 * 64] * 2
+    assert vectors.sizes == [len(PROMPT) - 1 + 12 + 25, 5]
+    await client.stop()

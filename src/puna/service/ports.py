@@ -87,6 +87,11 @@ class Stream(Protocol):
 class Vectors(Protocol):
     """What a request's inputs become."""
 
+    @property
+    def sizes(self) -> list[int]:
+        """Tokens of each input; what media take is counted once an input is done."""
+        ...
+
     async def all(self) -> list[bytes]:
         """Wait for all of them, in the inputs' order, each as 32-bit floats. Raises a `PunaError` where that fails.
 

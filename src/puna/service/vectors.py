@@ -88,6 +88,8 @@ class Embedded:
     """Shape: (vectors, numbers)."""
     counts: list[int]
     """How many rows belong to each input: one, or without pooling one a token."""
+    n_tokens: int
+    """Of all inputs, with all that their media took."""
 
 
 async def embed(
@@ -105,14 +107,15 @@ async def embed(
             raise InvalidRequest(
                 f"the vectors of all tokens would be {n_floats} numbers; {MOST_FLOATS} can be sent", param="input"
             )
-    found = await service.engine.embed(inputs, lora=lora, media=media).all()
+    vectors = service.engine.embed(inputs, lora=lora, media=media)
+    found = await vectors.all()
     counts = [len(data) // (4 * facts.n_embd_out) for data in found]
     rows = np.frombuffer(b"".join(found), np.float32).reshape(-1, facts.n_embd_out)
     if not np.isfinite(rows).all():
         row = int(np.argmin(np.isfinite(rows).all(axis=1)))
         index = int(np.searchsorted(np.cumsum(counts), row, side="right"))
         raise ServerFault(f"the model gave no finite numbers for input {index}")
-    return Embedded(rows, counts)
+    return Embedded(rows, counts, sum(vectors.sizes))
 
 
 def shape(rows: Floats, *, dimensions: int | None, norm: int) -> Floats:

@@ -38,7 +38,7 @@ def embeddings_router(service: Service) -> APIRouter:
         rows = shape(found.rows, dimensions=wish.dimensions, norm=wish.norm)
         if native:
             return Json(native_reply(rows, found.counts, base64=wish.base64))
-        return Json(openai_reply(rows, base64=wish.base64, model=service.model, n_tokens=sum(map(len, tokens))))
+        return Json(openai_reply(rows, base64=wish.base64, model=service.model, n_tokens=found.n_tokens))
 
     async def create_embedding(body: EmbeddingRequest) -> Response:
         """Make texts into vectors. A body with `content` in place of `input` is answered in llama.cpp's shape."""
