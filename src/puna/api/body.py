@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from puna.api.disconnect import ClientGone
 from puna.api.nesting import shape
+from puna.api.strays import note_strays
 from puna.errors import InvalidRequest, TooLarge
 
 MAX_DEPTH = 100
@@ -129,12 +130,15 @@ def _reason(raw: bytes, error: Exception) -> str:
 def validate(model: type[Model], value: Any) -> Model:
     """The value as a model. Raises `InvalidRequest` that names the first field at fault."""
     try:
-        return model.model_validate(value)
+        found = model.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = field_path(first["loc"], value, missing=first["type"] == "missing")
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidRequest(f"Field '{where}': {message}" if where else message, param=where or None) from error
+    if isinstance(value, dict):
+        note_strays(model, value)
+    return found
 
 
 def field_path(location: tuple[int | str, ...], value: Any, *, missing: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi_offline import FastAPIOffline
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 
@@ -67,11 +68,12 @@ def create_app(
         middleware.append(Middleware(models))
     if settings.request_log:
         middleware.insert(0, Middleware(RequestLog))
-    app = FastAPI(
+    app = FastAPIOffline(
         title="puna",
         version=__version__,
         description=DESCRIPTION,
         docs_url="/docs",
+        static_url="/docs/files",
         redoc_url=None,
         redirect_slashes=False,
         middleware=middleware,

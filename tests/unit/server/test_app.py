@@ -14,10 +14,20 @@ from tests.fakes import FakeEngine, say
 from tests.web import client
 
 
+async def test_the_documentation_needs_nothing_from_elsewhere() -> None:
+    async with client() as http:
+        page = await http.get("/docs")
+        assert page.status_code == 200
+        needed = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+        assert len(needed) >= 3 and all(url.startswith("/docs/files/") for url in needed)
+        for url in needed:
+            assert (await http.get(url)).status_code == 200
+        assert (await http.get("/docs/files/../app.py")).status_code == 404
+
+
 async def test_the_document_describes_every_body() -> None:
     async with client() as http:
         document = (await http.get("/openapi.json")).json()
-        assert (await http.get("/docs")).status_code == 200
     posts = {path: methods["post"] for path, methods in document["paths"].items() if "post" in methods}
     assert {"/completion", "/completions", "/tokenize", "/detokenize", "/apply-template"} <= set(posts)
     assert {"/v1/completions", "/v1/chat/completions", "/chat/completions"} <= set(posts)
