@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,10 @@ def create_app(
         middleware=middleware,
     )
     app.state.service = service
+    app.state.metrics = metrics
     app.state.recordings = recordings
+    # FastAPI remembers the endpoints of apps that are gone: these must not keep a model's vocabulary with them
+    service, metrics = weakref.proxy(service), weakref.proxy(metrics)
     add_handlers(app)
     # first those of which there are most requests a second: a route is found by trying one after another
     app.include_router(embeddings.embeddings_router(service))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 
 from starlette.types import ASGIApp
@@ -16,6 +17,9 @@ from puna.server.app import create_inner_app
 from puna.server.lifecycle import abilities
 from puna.service.grammars import ProcessPreparer
 from puna.service.service import Service
+
+COLLECT_AFTER = 1.0
+"""Seconds after which what is left of an unloaded model is cleared away."""
 
 
 class ServedModel:
@@ -49,3 +53,5 @@ class ServedModel:
             await self.engine.drain(grace)
         await self.engine.stop()
         await self.service.aclose()
+        # all this refers to each other, and a vocabulary takes tens of megabytes
+        asyncio.get_running_loop().call_later(COLLECT_AFTER, gc.collect)

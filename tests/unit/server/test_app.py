@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import re
+import weakref
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from puna.config import ServerSettings
+from puna.server.app import create_app
 from puna.types import EngineStats
 from tests.fakes import FakeEngine, say
 from tests.web import client
@@ -136,3 +140,12 @@ async def test_histograms_count_generations() -> None:
 async def test_metrics_can_be_turned_off() -> None:
     async with client(metrics_endpoint=False) as http:
         assert (await http.get("/metrics")).status_code == 501
+
+
+def test_an_app_that_is_gone_keeps_nothing_of_its_model() -> None:
+    app = create_app(FakeEngine(), ServerSettings())
+    service = weakref.ref(app.state.service)
+    assert service() is not None
+    del app
+    gc.collect()
+    assert service() is None
