@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from puna.errors import ContextExceeded, InputTooLong, InvalidRequest, NotSupported, TooLarge
 from puna.types import MEDIA, Generation, Media, ModelFacts
@@ -12,6 +12,9 @@ KINDS = {"image": "pictures", "audio": "sound"}
 
 MOST_MEDIA = 192 << 20
 """Bytes of decoded media that one request may bring: they travel to the worker in one frame."""
+
+MOST_HELD = 1 << 30
+"""Bytes of decoded media that all requests together may hold while they wait and run."""
 
 LONGEST_WAIT = 60
 """Seconds that nobody is told to stay away for longer."""
@@ -59,6 +62,11 @@ def check_media(prompt: Sequence[int], media: Sequence[Media], facts: ModelFacts
             raise InvalidRequest(f"a picture of {size} pixels does not have {len(one.data)} bytes", param=param)
         if one.kind == "audio" and (not one.data or len(one.data) % 4):
             raise InvalidRequest(f"a sound does not have {len(one.data)} bytes", param=param)
+
+
+def media_fits(new: int, held: Iterable[int]) -> bool:
+    """Whether a request with so many bytes of media may come in beside those that are there."""
+    return new == 0 or (before := sum(held)) == 0 or before + new <= MOST_HELD
 
 
 def check_inputs(

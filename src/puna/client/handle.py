@@ -170,6 +170,8 @@ class EngineClient(Generic[T]):
         return Vectors(request, partial(self._abort, self._begin(request)))
 
     def _begin(self, request: GenerationRequest | EmbeddingRequest) -> int:
+        if not admission.media_fits(request.media_bytes, (other.media_bytes for other in self._requests.values())):
+            raise QueueFull("the pictures and sounds of the requests that wait take all the memory that they may have")
         id = self._next_id
         self._next_id += 1
         self._requests[id] = request

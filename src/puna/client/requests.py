@@ -29,6 +29,11 @@ class GenerationRequest:
         self.feed.put((self.assembly.limit(),))
         return None
 
+    @property
+    def media_bytes(self) -> int:
+        """Bytes of pixels and samples that it holds."""
+        return sum(len(one.data) for one in self.assembly.generation.media)
+
     def close(self, error: PunaError | None) -> None:
         """It has ended."""
         self.assembly.drop_media()
@@ -60,6 +65,11 @@ class EmbeddingRequest:
         self._inputs = [array("i", tokens).tobytes() for tokens in inputs]
         self._parts: dict[int, list[bytes]] = {}
         self._left = len(inputs)
+
+    @property
+    def media_bytes(self) -> int:
+        """Bytes of pixels and samples that it holds."""
+        return sum(len(one.data) for own in self._media for one in own)
 
     @property
     def ended(self) -> bool:

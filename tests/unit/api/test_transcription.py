@@ -68,7 +68,17 @@ async def test_forms_of_replies(form: str) -> None:
         assert (value["task"], value["language"], value["duration"], value["text"]) == ("transcribe", "en", 1.0, "Hello world")
         (segment,) = value["segments"]
         assert (segment["start"], segment["end"], segment["text"]) == (0.0, 1.0, "Hello world")
+        assert (segment["avg_logprob"], segment["no_speech_prob"]) == (None, None)
+        assert 0 < segment["compression_ratio"] < 1
         assert value["usage"] == {"type": "duration", "seconds": 1.0}
+
+
+async def test_how_sure_the_model_was() -> None:
+    script = say("la " * 40, probs=True, n_prompt=150)
+    used = FakeEngine(facts=replace(FACTS, media=HEARS), script=lambda _: script)
+    (segment,) = (await post(used, {"response_format": "verbose_json"})).json()["segments"]
+    assert segment["avg_logprob"] == -0.5 and segment["compression_ratio"] > 5
+    assert used.last.sampling.n_probs == 1
 
 
 async def test_streams() -> None:

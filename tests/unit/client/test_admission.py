@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from puna.client.admission import LONGEST_WAIT, check, retry_after
+from puna.client.admission import LONGEST_WAIT, MOST_HELD, check, media_fits, retry_after
 from puna.errors import ContextExceeded, InvalidRequest
 from puna.types import Generation, ModelFacts
 
@@ -51,3 +51,18 @@ def test_no_prompt_at_all(prompt: tuple[int, ...]) -> None:
 )
 def test_retry_after(mean: float, n_slots: int, seconds: int) -> None:
     assert retry_after(mean, n_slots) == seconds
+
+
+@pytest.mark.parametrize(
+    ("new", "held", "fits"),
+    [
+        (0, [MOST_HELD], True),
+        (1, [MOST_HELD], False),
+        (1, [MOST_HELD - 2, 1], True),
+        (2, [MOST_HELD - 2, 1], False),
+        (MOST_HELD + 1, [0, 0], True),
+        (5, [], True),
+    ],
+)
+def test_media_of_all_requests_together(new: int, held: list[int], fits: bool) -> None:
+    assert media_fits(new, iter(held)) == fits

@@ -68,7 +68,8 @@ def decode_turn(service: Service, body: TranscriptionRequest, sound: MediaPart) 
     _check(body)
     values = {name: value for name in ("seed", "max_tokens") if (value := getattr(body, name)) is not None}
     values["temperature"] = body.temperature or 0.0
-    decoded = decode_generation(GenerationFields.model_construct(**values), service, logprobs=Logprobs(), bias_texts=False)
+    logprobs = Logprobs(wanted=body.response_format == "verbose_json")
+    decoded = decode_generation(GenerationFields.model_construct(**values), service, logprobs=logprobs, bias_texts=False)
     return ChatTurn(
         conversation=Conversation(messages=_messages(service, body, sound), add_generation_prompt=True),
         reasoning=ReasoningOptions(enabled=False),

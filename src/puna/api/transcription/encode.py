@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
+from statistics import fmean
 from typing import Any
 
 import msgspec
@@ -65,9 +67,9 @@ class TranscriptEncoder:
             "text": text,
             "tokens": answer.tokens,
             "temperature": self._body.temperature or 0.0,
-            "avg_logprob": 0.0,
-            "compression_ratio": 1.0,
-            "no_speech_prob": 0.0,
+            "avg_logprob": fmean(entry.logprob for entry in answer.probs) if answer.probs else None,
+            "compression_ratio": _compression(text),
+            "no_speech_prob": None,  # which the model does not tell
         }
         return {
             "task": "transcribe",
@@ -87,6 +89,12 @@ class TranscriptEncoder:
             "total_tokens": answer.n_prompt + answer.n_predicted,
             "input_token_details": {"text_tokens": n_text, "audio_tokens": max(0, answer.n_prompt - n_text)},
         }
+
+
+def _compression(text: str) -> float:
+    """How many times shorter a text becomes: one that goes round in circles has a large number."""
+    raw = text.encode()
+    return len(raw) / len(zlib.compress(raw))
 
 
 def _plain(text: str, kind: str = "text/plain") -> Response:
