@@ -91,8 +91,8 @@ def test_every_dialect(server: Server) -> None:
     text = ask(server, "/v1/chat/completions", chat())["usage"]["prompt_tokens"]
     for parts in ([image()], [AUDIO], [image(), image(OTHER), AUDIO]):
         assert ask(server, "/v1/chat/completions", chat(*parts))["usage"]["prompt_tokens"] > text
-    parts = [{"type": "input_text", "text": WORDS}, {"type": "input_image", "image_url": uri(PICTURE)}, AUDIO]
-    found = ask(server, "/v1/responses", {"input": [{"role": "user", "content": parts}], "max_output_tokens": 4})
+    items: list[Any] = [{"type": "input_text", "text": WORDS}, {"type": "input_image", "image_url": uri(PICTURE)}, AUDIO]
+    found = ask(server, "/v1/responses", {"input": [{"role": "user", "content": items}], "max_output_tokens": 4})
     assert found["usage"]["input_tokens"] > text
     source = {"type": "base64", "media_type": "image/png", "data": base64_of(PICTURE)}
     blocks = [{"type": "text", "text": WORDS}, {"type": "image", "source": source}]

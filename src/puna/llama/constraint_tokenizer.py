@@ -73,7 +73,9 @@ class _Spelling:
         tokens = self.greedy(data[at:].decode("utf-8", "replace"))
         if n < 0 or n + len(tokens) > capacity:
             return -(abs(n) + len(tokens))
-        (_INT * len(tokens)).from_address(out + n * ctypes.sizeof(_INT))[:] = tokens
+        room = (_INT * len(tokens)).from_address(out + n * ctypes.sizeof(_INT))
+        for index, token in enumerate(tokens):
+            room[index] = token
         return n + len(tokens)
 
 

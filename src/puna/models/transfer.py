@@ -8,9 +8,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from huggingface_hub import constants, hf_hub_url
+from huggingface_hub import constants, get_token, hf_hub_url
 from huggingface_hub.file_download import http_get, repo_folder_name
-from huggingface_hub.utils import build_hf_headers
 
 from puna.errors import StartupError
 
@@ -35,7 +34,9 @@ def transfer(repo: str, path: str, *, size: int, sha256: str, token: str | None)
             raise StartupError(f"{repo} {path} is being fetched by another process") from error
         if file.tell() < size:
             url = hf_hub_url(repo, path)
-            http_get(url, file, resume_size=file.tell(), headers=build_hf_headers(token=token), expected_size=size)
+            key = token or get_token()
+            headers = {"authorization": f"Bearer {key}"} if key else {}
+            http_get(url, file, resume_size=file.tell(), headers=headers, expected_size=size)
         file.flush()
         if digest(partial) != sha256:
             partial.unlink()

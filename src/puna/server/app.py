@@ -21,6 +21,7 @@ from puna.api.openai import routes as openai
 from puna.api.openapi import components
 from puna.api.rerank import routes as rerank
 from puna.api.responses import routes as responses
+from puna.api.responses.store import ResponseStore
 from puna.api.transcription import routes as transcription
 from puna.config import ServerSettings
 from puna.server.auth import KeyCheck
@@ -47,11 +48,12 @@ def create_app(
     grammars: Preparer | None = None,
     *,
     models: Callable[[ASGIApp], ASGIApp] | None = None,
+    kept: ResponseStore | None = None,
 ) -> FastAPI:
     """The app that serves one engine. Works while the model still loads: model routes then answer 503.
 
     `grammars` prepares constraints; without it threads of this process do. `models` is a middleware for servers of several
-    models: it answers what is about a model.
+    models: it answers what is about a model. `kept` has the replies that clients may come back to, if others share them.
 
     The `Service` is found at `app.state.service`, for whoever has to tell it that the server is shutting down.
     """
@@ -93,7 +95,7 @@ def create_app(
     app.include_router(native.native_router(service))
     app.include_router(openai.openai_router(service))
     app.include_router(anthropic.anthropic_router(service))
-    app.include_router(responses.responses_router(service))
+    app.include_router(responses.responses_router(service, kept if kept is not None else ResponseStore()))
     app.include_router(transcription.transcription_router(service))
     app.include_router(extras.extras_router(service))
     app.include_router(page_router())
@@ -101,9 +103,11 @@ def create_app(
     return app
 
 
-def create_inner_app(engine: Engine, settings: ServerSettings, grammars: Preparer | None = None) -> FastAPI:
+def create_inner_app(
+    engine: Engine, settings: ServerSettings, grammars: Preparer | None = None, kept: ResponseStore | None = None
+) -> FastAPI:
     """The same without what guards it: the app of one model of several, behind another app that does so."""
-    app = create_app(engine, settings, grammars)
+    app = create_app(engine, settings, grammars, kept=kept)
     app.user_middleware.clear()
     return app
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from puna import gguf
+from puna.api.responses.store import ResponseStore
 from puna.config import EngineSettings, Settings
 from puna.errors import StartupError, Unavailable
 from puna.log import logger
@@ -138,8 +139,13 @@ class Fleet:
 
     def __init__(self, catalogue: Catalogue, settings: Settings) -> None:
         limits = settings.models
+        self.kept = ResponseStore()
         self.pool: Pool[ServedModel] = Pool(
-            catalogue, ServedModel, most=limits.most, budget=budget(settings), sleep_after=limits.sleep_idle
+            catalogue,
+            lambda entry: ServedModel(entry, self.kept),
+            most=limits.most,
+            budget=budget(settings),
+            sleep_after=limits.sleep_idle,
         )
         self._stopping = False
 

@@ -23,8 +23,6 @@ _POST: dict[str, Job] = {
 
 _ABOUT_ONE = re.compile(r"/(props|slots|slots/\d+|lora-adapters)")
 
-_KEPT = re.compile(r"/v1/responses/[^/]+")
-
 
 def job_of(method: str, path: str) -> Job | None:
     """What a request wants of a model; None for what is about none."""
@@ -32,7 +30,7 @@ def job_of(method: str, path: str) -> Job | None:
         return _POST[path]
     if _ABOUT_ONE.fullmatch(path):
         return "tokens"
-    return "text" if method in ("GET", "DELETE") and _KEPT.fullmatch(path) else None
+    return None
 
 
 def may_load(method: str, path: str) -> bool:

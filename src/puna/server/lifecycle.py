@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from puna.api.responses.store import ResponseStore
 from puna.config import ServerSettings
 from puna.errors import NotSupported, StartupError
 from puna.log import logger
@@ -70,13 +71,14 @@ class Lifecycle:
         settings: ServerSettings,
         listening: socket.socket,
         models: Callable[[ASGIApp], ASGIApp] | None = None,
+        kept: ResponseStore | None = None,
     ) -> None:
         """`listening` is bound already, so that a taken port is known before a model is loaded. `models` is a middleware that
-        answers what is about one of several models."""
+        answers what is about one of several models, and `kept` the replies that these share."""
         self._engine = engine
         self._settings = settings
         self._socket = listening
-        app: FastAPI = create_app(engine, settings, ProcessPreparer(), models=models)
+        app: FastAPI = create_app(engine, settings, ProcessPreparer(), models=models, kept=kept)
         self._service: Service = app.state.service
         self._recordings: Recordings = app.state.recordings
         self._http = HttpServer(http_config(app))

@@ -47,7 +47,7 @@ async def _serve(settings: Settings, catalogue: Catalogue | None, listening: soc
     else:
         fleet = Fleet(catalogue, settings)
         dispatcher = partial(Dispatcher, models=fleet.pool, max_body=server.max_body, autoload=settings.models.autoload)
-        lifecycle = Lifecycle(fleet, server, listening, models=dispatcher)
+        lifecycle = Lifecycle(fleet, server, listening, models=dispatcher, kept=fleet.kept)
     lifecycle.handle_signals()
     await lifecycle.run()
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
+from puna.api.responses.store import ResponseStore
 from puna.client.handle import EngineClient
 from puna.client.tokenizer import Tokenizer, load_tokenizer
 from puna.errors import NotSupported, StartupError
@@ -25,10 +26,11 @@ COLLECT_AFTER = 1.0
 class ServedModel:
     """A model that is loaded once; after `unload` it is of no use any more."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, kept: ResponseStore) -> None:
+        """`kept` is shared with other models: a reply outlives the model that made it."""
         settings = entry.settings
         self.engine: EngineClient[Tokenizer] = EngineClient(settings.engine, load_tokenizer, max_queue=settings.server.max_queue)
-        app = create_inner_app(self.engine, settings.server, ProcessPreparer())
+        app = create_inner_app(self.engine, settings.server, ProcessPreparer(), kept)
         self.app: ASGIApp = app
         self.service: Service = app.state.service
         self._template_is_chosen = bool(settings.server.chat_template)

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from puna.api.responses.store import ResponseStore
 from puna.config import ServerSettings, Settings
 from puna.errors import StartupError
 from puna.models.catalogue import Catalogue, Entry, Job
@@ -26,10 +27,10 @@ from tests.unit.models.test_catalogue import entry
 class FakeServed(ServedModel):
     """A model of scripted answers, which say its name."""
 
-    def __init__(self, model: Entry) -> None:
+    def __init__(self, model: Entry, kept: ResponseStore) -> None:
         name = model.name
         self.engine = FakeEngine(script=lambda _: say(name))  # type: ignore[assignment]  # stands in for a worker's client
-        app = create_inner_app(FakeEngine(script=lambda _: say(name)), model.settings.server)
+        app = create_inner_app(FakeEngine(script=lambda _: say(name)), model.settings.server, kept=kept)
         self.app = app
         self.service = app.state.service
         self._name = name
@@ -52,10 +53,11 @@ ENTRIES = (named("alpha", aliases=("gpt-4",)), named("beta"), named("vectors", "
 
 
 def web(*, autoload: bool = True, **settings: Any) -> tuple[httpx.AsyncClient, Pool[ServedModel]]:
-    pool: Pool[ServedModel] = Pool(Catalogue(ENTRIES, default="alpha"), FakeServed)
+    kept = ResponseStore()
+    pool: Pool[ServedModel] = Pool(Catalogue(ENTRIES, default="alpha"), lambda entry: FakeServed(entry, kept))
     own = ServerSettings(**settings)
     models = partial(Dispatcher, models=pool, max_body=own.max_body, autoload=autoload)
-    app = create_app(FakeEngine(facts=None, state="loading"), own, models=models)
+    app = create_app(FakeEngine(facts=None, state="loading"), own, models=models, kept=kept)
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost"), pool
 
 
@@ -155,9 +157,21 @@ async def test_one_guard_for_all() -> None:
 def test_every_route_about_a_model_has_a_job() -> None:
     app = create_app(FakeEngine(), ServerSettings())
     free = {"/health", "/v1/health", "/models", "/v1/models", "/metrics", "/docs", "/openapi.json", "/"}
-    free |= {"/docs/oauth2-redirect", "/v1/models/{name:path}", "/v1/models/{name}"}
+    free |= {"/docs/oauth2-redirect", "/v1/models/{name:path}", "/v1/models/{name}", "/v1/responses/{id}"}
     document = json.loads(json.dumps(app.openapi()))
     for path, operations in document["paths"].items():
         for method in operations:
             concrete = path.replace("{id}", "1").replace("{id_slot}", "1").replace("{slot}", "1")
             assert path in free or job_of(method.upper(), concrete) is not None, (method, path)
+
+
+async def test_a_kept_reply_is_found_whichever_model_made_it_and_outlives_it() -> None:
+    http, pool = web()
+    async with http:
+        first = (await http.post("/v1/responses", json={"input": "x", "model": "beta"})).json()
+        await pool.unload(ENTRIES[1], grace=0)
+        assert (await http.get(f"/v1/responses/{first['id']}")).json() == first
+        asked = {"input": "y", "model": "alpha", "previous_response_id": first["id"]}
+        assert (await http.post("/v1/responses", json=asked)).status_code == 200
+        assert (await http.delete(f"/v1/responses/{first['id']}")).json()["deleted"] is True
+        assert (await http.get(f"/v1/responses/{first['id']}")).status_code == 404

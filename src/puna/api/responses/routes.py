@@ -20,10 +20,9 @@ from puna.service.service import Service
 MODELS = (ResponsesRequest, InputTokensRequest)
 
 
-def responses_router(service: Service) -> APIRouter:
-    """Routes of OpenAI's newer dialect."""
+def responses_router(service: Service, store: ResponseStore) -> APIRouter:
+    """Routes of OpenAI's newer dialect; replies are kept in `store`."""
     router = APIRouter(tags=["responses"])
-    store = ResponseStore()
 
     async def create_response(body: ResponsesRequest) -> Response:
         """Answer a conversation, and keep it unless `store` is false."""
