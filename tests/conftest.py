@@ -118,3 +118,9 @@ def shared() -> Iterator[Path]:
     if not path.is_dir():
         pytest.skip(f"no shared test data at {path}")
     yield path
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Call bytes and long texts by their argument's name and a number: they make unreadable names, and where they hold
+    something random, or a time, names that differ from process to process."""
+    return argname if isinstance(val, (bytes, str)) and (isinstance(val, bytes) or len(val) > 32) else None
