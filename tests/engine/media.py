@@ -45,8 +45,9 @@ def sound(n: int = 16000, seed: int = 0) -> Media:
 
 def write_pair(folder: Path, kind: Vision, *, audio: bool = False) -> tuple[Path, Path]:
     """A model and its projector, each in a folder of its own."""
-    (folder / kind).mkdir(exist_ok=True)
-    model, projector = folder / f"{kind}.gguf", folder / kind / "mmproj.gguf"
+    own = folder / (f"{kind}-audio" if audio else kind)
+    own.mkdir(exist_ok=True)
+    model, projector = folder / f"{own.name}.gguf", own / "mmproj.gguf"
     if not projector.exists():
         WRITERS[kind](model)
         tiny.write_projector(projector, vision=kind, audio=audio)

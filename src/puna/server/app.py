@@ -57,8 +57,6 @@ def create_app(
 
     The `Service` is found at `app.state.service`, for whoever has to tell it that the server is shutting down.
     """
-    metrics = Metrics(engine)
-    service = Service(engine, settings, metrics, grammars)
     recordings = Recordings()
     middleware = [
         Middleware(Cors, origins=settings.cors_origins),
@@ -81,9 +79,24 @@ def create_app(
         redirect_slashes=False,
         middleware=middleware,
     )
-    app.state.service = service
-    app.state.metrics = metrics
     app.state.recordings = recordings
+    _document_bodies(app)
+    _add_routes(app, engine, settings, grammars, kept if kept is not None else ResponseStore())
+    return app
+
+
+def create_inner_app(
+    engine: Engine, settings: ServerSettings, grammars: Preparer | None = None, kept: ResponseStore | None = None
+) -> FastAPI:
+    """The same without what guards and documents it: the app of one model of several, behind another app that does so."""
+    app = FastAPI(title="puna", version=__version__, openapi_url=None, redirect_slashes=False)
+    _add_routes(app, engine, settings, grammars, kept if kept is not None else ResponseStore())
+    return app
+
+
+def _add_routes(app: FastAPI, engine: Engine, settings: ServerSettings, grammars: Preparer | None, kept: ResponseStore) -> None:
+    app.state.metrics = metrics = Metrics(engine)
+    app.state.service = service = Service(engine, settings, metrics, grammars)
     # FastAPI remembers the endpoints of apps that are gone: these must not keep a model's vocabulary with them
     service, metrics = weakref.proxy(service), weakref.proxy(metrics)
     add_handlers(app)
@@ -95,21 +108,10 @@ def create_app(
     app.include_router(native.native_router(service))
     app.include_router(openai.openai_router(service))
     app.include_router(anthropic.anthropic_router(service))
-    app.include_router(responses.responses_router(service, kept if kept is not None else ResponseStore()))
+    app.include_router(responses.responses_router(service, kept))
     app.include_router(transcription.transcription_router(service))
     app.include_router(extras.extras_router(service))
     app.include_router(page_router())
-    _document_bodies(app)
-    return app
-
-
-def create_inner_app(
-    engine: Engine, settings: ServerSettings, grammars: Preparer | None = None, kept: ResponseStore | None = None
-) -> FastAPI:
-    """The same without what guards it: the app of one model of several, behind another app that does so."""
-    app = create_app(engine, settings, grammars, kept=kept)
-    app.user_middleware.clear()
-    return app
 
 
 def _document_bodies(app: FastAPI) -> None:

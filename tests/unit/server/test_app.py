@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from puna.config import ServerSettings
-from puna.server.app import create_app
+from puna.server.app import create_inner_app
 from puna.types import EngineStats
 from tests.fakes import FakeEngine, say
 from tests.web import client
@@ -143,7 +143,7 @@ async def test_metrics_can_be_turned_off() -> None:
 
 
 def test_an_app_that_is_gone_keeps_nothing_of_its_model() -> None:
-    app = create_app(FakeEngine(), ServerSettings())
+    app = create_inner_app(FakeEngine(), ServerSettings())
     service = weakref.ref(app.state.service)
     assert service() is not None
     del app

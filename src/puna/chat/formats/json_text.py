@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
+
 from puna.chat.formats.scanner import Scanner
 
 _IN_STRING = re.compile(r'[^"\\]+')
@@ -14,6 +16,17 @@ _ESCAPE = re.compile(r'[\x00-\x1f"\\\x7f]')
 
 MAX_DEPTH = 500
 """How deep values may nest; nobody who reads them takes more."""
+
+
+def is_json(text: str) -> bool:
+    """Whether a word is JSON by its form; a number may be beyond what a float can hold, `NaN` is none."""
+    try:
+        msgspec.json.decode(text)
+    except msgspec.ValidationError:
+        return True  # a number out of range
+    except msgspec.DecodeError:
+        return False
+    return True
 
 
 class JsonValue:

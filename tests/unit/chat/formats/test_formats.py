@@ -44,7 +44,7 @@ def test_the_grammar_takes_what_is_well_formed(family: Family, case: Case) -> No
 @pytest.mark.parametrize("control", [False, True], ids=["text", "control-tokens"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_the_grammar_makes_up_is_read_as_calls(family: Family, control: bool) -> None:
-    check_walks(family, control=control, n=3 if control else 2)
+    check_walks(family, control=control, n=3)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-import msgspec
-
-from puna.chat.formats.json_text import escaped
+from puna.chat.formats.json_text import escaped, is_json
 from puna.chat.formats.scanner import Scanner
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -89,9 +87,7 @@ class PythonValue:
     def _end_of_word(self) -> str:
         word, self._word = self._word, ""
         word = _WORDS.get(word, word)
-        try:
-            msgspec.json.decode(word)
-        except msgspec.DecodeError:
+        if not is_json(word):
             word, self.guessed = f'"{escaped(word)}"', True
         return self._closed(self._separated(word))
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-import msgspec
-
-from puna.chat.formats.json_text import JsonValue, escaped
+from puna.chat.formats.json_text import JsonValue, escaped, is_json
 from puna.chat.formats.scanner import Scanner, marks_of
 
 _WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -166,9 +164,7 @@ class QuotedValue:
             return False
         word = "".join(self._word).strip()
         word = _WORDS.get(word, word)
-        try:
-            msgspec.json.decode(word)
-        except msgspec.DecodeError:
+        if not is_json(word):
             word = f'"{escaped(word)}"'
         self._parts.append(word)
         return self._next()
