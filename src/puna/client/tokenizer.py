@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
+
 from puna.llama.model import Model
 from puna.llama.vocab import Vocab
 
 
 class Tokenizer(Vocab):
-    """A vocabulary that keeps the model it belongs to alive."""
+    """A vocabulary that keeps the model it belongs to alive, and takes it along when it goes."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model.vocab.pointer)
         self._model = model
+        # at the end of the process its memory goes anyway
+        weakref.finalize(self, model.close).atexit = False
 
 
 def load_tokenizer(path: str) -> Tokenizer:
