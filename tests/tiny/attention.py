@@ -40,9 +40,7 @@ def write_llama(
     file.writer.add_rope_dimension_count(n_head_dim)
     file.writer.add_rope_freq_base(10000.0)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("output_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    file.both_ends(len(words), n_embd, gain=scale)
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
@@ -116,9 +114,7 @@ def write_qwen2vl(
     file.writer.add_rope_dimension_sections([n_head_dim // 8, n_head_dim * 3 // 16, n_head_dim * 3 // 16, 0])
     file.writer.add_rope_freq_base(10000.0)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("output_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    file.both_ends(len(words), n_embd, gain=scale)
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.tiny.attention import SCALE, VocabKind, attention, describe, feed_forward, make_vocab
@@ -39,21 +40,18 @@ def write_jamba(
     writer.add_ssm_state_size(n_state)
     writer.add_ssm_time_step_rank(n_rank)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("output_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
-    for i in range(n_layer):
-        block = f"blk.{i}."
-        file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
-        if heads[i]:
-            attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
-        else:
-            mamba_block(file, block, n_embd, n_inner, n_state, n_conv, n_rank)
-            file.vector(block + "ssm_dt_norm.weight", n_rank, mean=1.0)
-            file.vector(block + "ssm_b_norm.weight", n_state, mean=1.0)
-            file.vector(block + "ssm_c_norm.weight", n_state, mean=1.0)
-        file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
-        feed_forward(file, block, n_embd, n_ff)
+    file.both_ends(len(words), n_embd, gain=scale)
+
+    def running(block: str) -> None:
+        mamba_block(file, block, n_embd, n_inner, n_state, n_conv, n_rank)
+        file.vector(block + "ssm_dt_norm.weight", n_rank, mean=1.0)
+        file.vector(block + "ssm_b_norm.weight", n_state, mean=1.0)
+        file.vector(block + "ssm_c_norm.weight", n_state, mean=1.0)
+
+    def attending(block: str) -> None:
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+
+    _layers(file, n_layer, n_embd, n_ff, running, attending)
     return file.finish()
 
 
@@ -87,18 +85,15 @@ def write_granite_hybrid(
     writer.add_ssm_time_step_rank(n_head)
     writer.add_ssm_group_count(1)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("output_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
-    for i in range(n_layer):
-        block = f"blk.{i}."
-        file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
-        if heads[i]:
-            attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
-        else:
-            mamba2_block(file, block, n_embd, n_inner, n_state, n_conv, n_head)
-        file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
-        feed_forward(file, block, n_embd, n_ff)
+    file.both_ends(len(words), n_embd, gain=scale)
+
+    def running(block: str) -> None:
+        mamba2_block(file, block, n_embd, n_inner, n_state, n_conv, n_head)
+
+    def attending(block: str) -> None:
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+
+    _layers(file, n_layer, n_embd, n_ff, running, attending)
     return file.finish()
 
 
@@ -126,20 +121,29 @@ def write_lfm2(
     file.writer.add_shortconv_l_cache(n_conv)
     file.writer.add_rope_freq_base(1000000.0)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("token_embd_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    file.both_ends(len(words), n_embd, gain=scale, norm="token_embd_norm")
+
+    def running(block: str) -> None:
+        file.normal(block + "shortconv.conv.weight", (n_embd, n_conv), size=n_conv**-0.5)
+        file.matrix(block + "shortconv.in_proj.weight", n_embd, 3 * n_embd)
+        file.matrix(block + "shortconv.out_proj.weight", n_embd, n_embd)
+
+    def attending(block: str) -> None:
+        attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
+        for norm in ("attn_q_norm", "attn_k_norm"):
+            file.vector(f"{block}{norm}.weight", n_head_dim, mean=1.0)
+
+    _layers(file, n_layer, n_embd, n_ff, running, attending)
+    return file.finish()
+
+
+def _layers(
+    file: WeightFile, n_layer: int, n_embd: int, n_ff: int, running: Callable[[str], None], attending: Callable[[str], None]
+) -> None:
+    """All layers; every second one is `attending`. Both write what a layer of their kind has beside norms and feed-forward."""
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)
-        if heads[i]:
-            attention(file, block, n_embd, n_head_dim, n_head, n_head_kv)
-            for norm in ("attn_q_norm", "attn_k_norm"):
-                file.vector(f"{block}{norm}.weight", n_head_dim, mean=1.0)
-        else:
-            file.normal(block + "shortconv.conv.weight", (n_embd, n_conv), size=n_conv**-0.5)
-            file.matrix(block + "shortconv.in_proj.weight", n_embd, 3 * n_embd)
-            file.matrix(block + "shortconv.out_proj.weight", n_embd, n_embd)
+        (attending if i % 2 else running)(block)
         file.vector(block + "ffn_norm.weight", n_embd, mean=1.0)
         feed_forward(file, block, n_embd, n_ff)
-    return file.finish()

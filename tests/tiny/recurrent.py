@@ -47,9 +47,7 @@ def write_mamba(
     if chat_template is not None:
         writer.add_chat_template(chat_template)
 
-    file.table("token_embd.weight", len(words), n_embd)
-    file.vector("output_norm.weight", n_embd, mean=1.0)
-    file.matrix("output.weight", n_embd, len(words), gain=scale)
+    file.both_ends(len(words), n_embd, gain=scale)
     for i in range(n_layer):
         block = f"blk.{i}."
         file.vector(block + "attn_norm.weight", n_embd, mean=1.0)

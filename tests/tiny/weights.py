@@ -33,6 +33,12 @@ class WeightFile:
         """A norm's weights or a bias; always f32, as the engine wants them."""
         self.exact(name, mean + self._normal((n,), size))
 
+    def both_ends(self, n_words: int, n_embd: int, *, gain: float, norm: str = "output_norm") -> None:
+        """What comes before a decoder's layers and after them; `gain` is that of the logits."""
+        self.table("token_embd.weight", n_words, n_embd)
+        self.vector(f"{norm}.weight", n_embd, mean=1.0)
+        self.matrix("output.weight", n_embd, n_words, gain=gain)
+
     def normal(self, name: str, shape: tuple[int, ...], *, size: float) -> None:
         """A tensor that must be f32 whatever the file's type."""
         self.exact(name, self._normal(shape, size))

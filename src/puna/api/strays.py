@@ -32,7 +32,7 @@ def note_strays(model: type[BaseModel], body: Mapping[str, Any]) -> None:
         if len(name) > LONGEST or (model.__name__, name) in _said:
             continue
         _said.add((model.__name__, name))
-        if meant := get_close_matches(name, _names(model) - body.keys(), n=1, cutoff=ALIKE):
+        if meant := get_close_matches(name, known - body.keys(), n=1, cutoff=ALIKE):
             logger.warning("the field %r of a request is not known and was left out; was %r meant?", name, meant[0])
         else:
             logger.debug("the field %r of a request is not known and was left out", name)

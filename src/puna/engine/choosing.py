@@ -43,6 +43,7 @@ class Chooser:
         self._candidates = candidates
         self._pool = pool
         self._ahead: dict[int, Choice | InvalidRequest | ValueError] = {}
+        """By sequence id, what `look_ahead` chose and `advance` has not yet taken."""
         self._counters = counters
         self._outbox = outbox
         self._recorder = recorder
@@ -56,17 +57,18 @@ class Chooser:
         `advance` has to be called for each of them before the next batch. Grammars are left to it: their time is watched
         by a clock of which there is only one.
         """
-        usual = [end for end in ends if (sampler := end.sequence.sampler) is not None and sampler.goes_through_all]
-        usual = [end for end in usual if end.sequence.generation.max_tokens != 0]
+        usual = [
+            (end.sequence, end.row, sampler)
+            for end in ends
+            if (sampler := end.sequence.sampler) and sampler.goes_through_all and end.sequence.generation.max_tokens != 0
+        ]
         if not self._pool.pays(len(usual)):
             return
-        self._recorder.record("sample", [end.sequence.id for end in usual])
-        jobs = [
-            partial(sampler.choose, self._arena.runner.logits(end.row), most=self._most(end.sequence))
-            for end in usual
-            if (sampler := end.sequence.sampler) is not None
-        ]
-        self._ahead = dict(zip((end.sequence.id for end in usual), self._pool.run(jobs), strict=True))
+        ids = [sequence.id for sequence, _, _ in usual]
+        self._recorder.record("sample", ids)
+        logits = self._arena.runner.logits
+        jobs = [partial(sampler.choose, logits(row), most=self._most(sequence)) for sequence, row, sampler in usual]
+        self._ahead = dict(zip(ids, self._pool.run(jobs), strict=True))
 
     def advance(self, end: End) -> StopType | Literal["error"]:
         """Append what follows a sequence; why it has ended, `none` if it has not."""
